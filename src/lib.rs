@@ -1,0 +1,3 @@
+//! Tollkeeper's service: everything that needs no browser.
+
+pub mod model;
