@@ -10,10 +10,14 @@ pub mod audit;
 #[cfg(feature = "server")]
 pub mod clock;
 #[cfg(feature = "server")]
+pub mod config;
+#[cfg(feature = "server")]
 pub mod ledger;
 #[cfg(feature = "server")]
 pub mod limits;
 #[cfg(feature = "server")]
 pub mod providers;
+#[cfg(feature = "server")]
+pub mod reports;
 #[cfg(feature = "server")]
 pub mod store;
