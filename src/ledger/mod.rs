@@ -74,6 +74,11 @@ impl Ledger {
         self.writer.count_refusal(workspace, kind);
     }
 
+    /// Refusals since the process started, by workspace and limit.
+    pub fn refusals(&self) -> Vec<(WorkspaceId, Refused, u64)> {
+        self.writer.refusals()
+    }
+
     /// Runs work that goes on when its request is gone; shutdown waits for it.
     pub fn outlive<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
         self.running.spawn(work)

@@ -1,7 +1,7 @@
 //! The one task that writes usage: it groups what arrives into one transaction and answers each
 //! caller when it is committed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ const RETRY_FIRST: Duration = Duration::from_millis(50);
 const RETRY_LAST: Duration = Duration::from_secs(2);
 
 /// Which limit refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Refused {
     Rate,
     Budget,
@@ -50,6 +50,8 @@ pub(super) struct Writer {
 struct Shared {
     clock: SharedClock,
     refusals: Mutex<Refusals>,
+    /// Since the process started, for the metric.
+    refusals_total: Mutex<BTreeMap<(WorkspaceId, Refused), u64>>,
     refused: Notify,
 }
 
@@ -65,6 +67,7 @@ impl Writer {
         let shared = Arc::new(Shared {
             clock,
             refusals: Mutex::default(),
+            refusals_total: Mutex::default(),
             refused: Notify::new(),
         });
         tokio::spawn(run(store, queue, shared.clone(), changed));
@@ -82,7 +85,13 @@ impl Writer {
     pub(super) fn count_refusal(&self, workspace: &WorkspaceId, kind: Refused) {
         let day = self.shared.clock.now().day();
         *self.shared.refusals.lock().entry((workspace.clone(), day, kind)).or_default() += 1;
+        *self.shared.refusals_total.lock().entry((workspace.clone(), kind)).or_default() += 1;
         self.shared.refused.notify_one();
+    }
+
+    /// Refusals since the process started.
+    pub(super) fn refusals(&self) -> Vec<(WorkspaceId, Refused, u64)> {
+        self.shared.refusals_total.lock().iter().map(|((workspace, kind), n)| (workspace.clone(), *kind, *n)).collect()
     }
 
     /// Writes all that is queued.

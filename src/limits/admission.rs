@@ -1,5 +1,7 @@
 //! Leave to call models: what admission gives, and what every call of a model asks to see.
 
+use parking_lot::Mutex;
+
 use super::limiter::Limiter;
 use super::store::{Release, ReservationId};
 use crate::ledger::{Meter, Settlement};
@@ -16,7 +18,7 @@ pub struct Admission {
     state: LimitState,
     meter: Meter,
     /// None once it has ended.
-    open: Option<Open>,
+    open: Mutex<Option<Open>>,
 }
 
 /// Whose limits apply.
@@ -39,7 +41,7 @@ impl Admission {
         state: LimitState,
         reservation: Option<ReservationId>,
     ) -> Self {
-        Self { who, route, state, meter: Meter::default(), open: Some(Open { limiter, reservation }) }
+        Self { who, route, state, meter: Meter::default(), open: Mutex::new(Some(Open { limiter, reservation })) }
     }
 
     /// Where the request's model calls enter what they used.
@@ -58,8 +60,8 @@ impl Admission {
 
     /// Enters what the request used, and returns once it is committed. A request in which no
     /// provider answered used nothing and is not entered.
-    pub async fn settle(mut self) -> Result<(), Error> {
-        let Some(open) = self.open.take() else { return Ok(()) };
+    pub async fn settle(&self) -> Result<(), Error> {
+        let Some(open) = self.end() else { return Ok(()) };
         let Some(settlement) = self.settlement() else {
             open.release(&self.who, Release::Unused).await;
             return Ok(());
@@ -68,11 +70,15 @@ impl Admission {
     }
 
     /// Ends an admission that no provider had room for: the rate token goes back.
-    pub async fn give_back(mut self) {
-        if let Some(open) = self.open.take() {
+    pub async fn give_back(&self) {
+        if let Some(open) = self.end() {
             open.release(&self.who, Release::Unused).await;
             open.limiter.give_back(&self.who, self.state.rate.map(|rate| rate.limit)).await;
         }
+    }
+
+    fn end(&self) -> Option<Open> {
+        self.open.lock().take()
     }
 
     fn settlement(&self) -> Option<Settlement> {
@@ -87,14 +93,13 @@ impl Admission {
 
     /// An admission of no limiter, for tests of what comes after it.
     #[cfg(test)]
-    #[expect(dead_code, reason = "used by the pool's tests")]
     pub(crate) fn for_tests() -> Self {
         Self {
             who: Who { workspace: "w".into(), user: "u".into() },
             route: Route::Openai,
             state: LimitState { now: crate::model::Timestamp(0), rate: None, budget: None },
             meter: Meter::default(),
-            open: None,
+            open: Mutex::new(None),
         }
     }
 }
@@ -118,7 +123,7 @@ impl Open {
 
 impl Drop for Admission {
     fn drop(&mut self) {
-        let Some(open) = self.open.take() else { return };
+        let Some(open) = self.end() else { return };
         let (who, settlement) = (self.who.clone(), self.settlement());
         // Without a runtime the process is at its end, and shutdown has waited for every request.
         if tokio::runtime::Handle::try_current().is_err() {

@@ -10,9 +10,11 @@ mod coalesce;
 mod limiter;
 mod memory;
 pub mod overrides;
+mod run;
 mod store;
 
 pub use admission::{Admission, Who};
 pub use limiter::{BudgetMode, Limiter};
 pub use memory::MemoryStore;
+pub use run::{Outcome, Pieces, Sink};
 pub use store::{Ask, BudgetAsk, Decision, RateLimitStore, Reading, Release, ReservationId, Verdict};

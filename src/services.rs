@@ -1,0 +1,71 @@
+//! The running service: its parts, built once and handed to routes, pages and commands.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::FromRef;
+
+use crate::clock::SharedClock;
+use crate::config::Config;
+use crate::directory::Directory;
+use crate::identity::Identity;
+use crate::ledger::Ledger;
+use crate::limits::{Limiter, MemoryStore};
+use crate::providers::Pool;
+use crate::reports::Reports;
+use crate::store::Store;
+
+/// How long a stopping server waits for requests under way.
+const SHUTDOWN: Duration = Duration::from_secs(30);
+
+/// Cheap to clone: each part is a handle.
+#[derive(Clone, FromRef)]
+pub struct Services {
+    pub config: Arc<Config>,
+    pub clock: SharedClock,
+    pub store: Store,
+    pub identity: Identity,
+    pub directory: Directory,
+    pub limiter: Limiter,
+    pub ledger: Ledger,
+    pub pool: Pool,
+    pub reports: Reports,
+}
+
+impl Services {
+    /// Starts the parts that a server needs, over a store that is open.
+    ///
+    /// # Errors
+    /// A sentence for the operator.
+    pub async fn start(config: Config, store: Store, clock: SharedClock, demo: bool) -> Result<Self, String> {
+        let ledger = Ledger::start(store.clone(), clock.clone());
+        let limiter = Limiter::new(
+            store.clone(),
+            clock.clone(),
+            ledger.clone(),
+            Arc::new(MemoryStore::default()),
+            config.defaults,
+            config.budget_mode,
+        );
+        let pool = crate::providers::start(&config, &store, &clock, &ledger, demo).await?;
+        Ok(Self {
+            identity: Identity::new(store.clone(), clock.clone(), config.production),
+            directory: Directory::new(store.clone(), clock.clone()),
+            reports: Reports::new(store.clone(), clock.clone(), config.defaults),
+            config: Arc::new(config),
+            clock,
+            store,
+            limiter,
+            ledger,
+            pool,
+        })
+    }
+
+    /// Waits for requests under way, writes what is queued and closes the database.
+    pub async fn stop(&self) {
+        if !self.ledger.close(SHUTDOWN).await {
+            tracing::warn!("some requests had not ended; their usage so far was not recorded");
+        }
+        self.store.close().await;
+    }
+}
