@@ -15,7 +15,7 @@ use wasm_bindgen_cli_support::Bindgen;
 use crate::compress::{self, Effort};
 use crate::fingerprint;
 use crate::toolchain::{TARGET, Toolchain};
-use crate::{Error, Result};
+use crate::{Result, run, workspace_root};
 
 const NAME: &str = "tollkeeper";
 
@@ -133,11 +133,6 @@ pub(crate) fn make(mode: Mode) -> Result<()> {
     report(&site, &manifest)
 }
 
-fn workspace_root() -> Result<PathBuf> {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    Ok(here.parent().ok_or("xtask lies in no workspace")?.to_owned())
-}
-
 fn read_manifest(site: &Path) -> Option<Manifest> {
     serde_json::from_slice(&fs::read(site.join("manifest.json")).ok()?).ok()
 }
@@ -146,7 +141,7 @@ fn compile(root: &Path, mode: Mode) -> Result<PathBuf> {
     let toolchain = Toolchain::find()?;
     let target_dir = toolchain.target_dir(root);
     eprintln!("bundle: compiling the pages for the browser ({})", mode.profile());
-    let mut command = toolchain.cargo_build();
+    let mut command = toolchain.cargo("build");
     command
         .args([
             "--package",
@@ -267,15 +262,4 @@ fn remove_folder_if_there(folder: &Path) -> Result<()> {
         fs::remove_dir_all(folder)?;
     }
     Ok(())
-}
-
-fn run(command: &mut Command, name: &str) -> Result<()> {
-    let status = command
-        .status()
-        .map_err(|error| Error::from(format!("{name} can't be run: {error}")))?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(format!("{name} failed ({status})").into())
-    }
 }

@@ -41,17 +41,18 @@ impl Toolchain {
         })
     }
 
-    pub(crate) fn cargo_build(&self) -> Command {
+    /// `cargo VERB`, of this toolchain.
+    pub(crate) fn cargo(&self, verb: &str) -> Command {
         match self {
             Self::Rustup => {
                 let mut command = Command::new(own_cargo());
-                command.arg("build");
+                command.arg(verb);
                 command
             }
             Self::Debian => {
                 let mut command = Command::new(DEBIAN_CARGO);
                 command
-                    .args(["build", "-Zbuild-std=std,panic_abort"])
+                    .args([verb, "-Zbuild-std=std,panic_abort"])
                     .env("RUSTC", DEBIAN_RUSTC)
                     .env("RUSTC_BOOTSTRAP", "1")
                     .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", "rust-lld")
@@ -60,6 +61,14 @@ impl Toolchain {
                     .env_remove("RUSTUP_TOOLCHAIN");
                 command
             }
+        }
+    }
+
+    /// The strictest check that it has for this target: Debian's clippy is of another version.
+    pub(crate) fn check_verb(&self) -> &'static str {
+        match self {
+            Self::Rustup => "clippy",
+            Self::Debian => "check",
         }
     }
 }
