@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::FromRef;
+use tokio_util::sync::CancellationToken;
 
 use crate::clock::SharedClock;
 use crate::config::Config;
@@ -30,6 +31,8 @@ pub struct Services {
     pub ledger: Ledger,
     pub pool: Pool,
     pub reports: Reports,
+    /// Cancelled when the server is asked to stop: streams without an end of their own end then.
+    pub stopping: CancellationToken,
 }
 
 impl Services {
@@ -58,6 +61,7 @@ impl Services {
             limiter,
             ledger,
             pool,
+            stopping: CancellationToken::new(),
         })
     }
 

@@ -1,12 +1,12 @@
 //! `GET /api/admin/workspaces`, and `PUT /api/admin/workspaces/{id}/limits`.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::auth::SettingsCaller;
 use super::respond::{ApiResult, ErrorBody};
-use super::Json;
+use super::{Json, Path};
 use crate::limits::overrides;
 use crate::model::limit::{BUDGET_MAX, LimitChange, RATE_MAX};
 use crate::model::reports::WorkspaceRow;

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt as _;
@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 use super::auth::Signed;
 use super::model_request::{whose, with_limits, words};
 use super::respond::{ApiError, ApiResult, ErrorBody};
-use super::Json;
+use super::{Json, Path};
 use crate::chat::TYPICAL_OUTPUT;
 use crate::chat::turn::{Done, Said, Speaker, Told, Turn};
 use crate::limits::Pieces;

@@ -1,8 +1,9 @@
 //! `GET /api/dashboards` and `GET /api/dashboards/{id}`.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 
+use super::Path;
 use super::auth::Signed;
 use super::respond::{ApiResult, ErrorBody};
 use crate::model::Error;

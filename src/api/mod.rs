@@ -14,6 +14,7 @@ mod dashboard_chat;
 mod dashboards;
 mod generate;
 mod health;
+mod live;
 mod login;
 mod logout;
 mod me;
@@ -38,7 +39,7 @@ use utoipa_axum::routes;
 use crate::model::Error;
 use crate::services::Services;
 
-pub use extract::{Json, Query};
+pub use extract::{Json, Path, Query};
 pub use respond::{ApiError, ApiResult};
 
 const BODY_MAX: usize = 1024 * 1024;
@@ -91,6 +92,9 @@ pub fn router(services: &Services) -> Router<Services> {
             "/api/openapi.json",
             get(async || ([(header::CONTENT_TYPE, "application/json")], description).into_response()),
         )
+        .route("/api/live/workspaces", get(live::workspaces))
+        .route("/api/live/workspaces/{id}", get(live::workspace))
+        .route("/api/live/limits/{id}", get(live::limits))
         .route("/api", any(not_found))
         .route("/api/{*rest}", any(not_found))
         .route("/v1", any(not_found))
