@@ -4,8 +4,6 @@
 pub mod model;
 
 #[cfg(feature = "server")]
-pub mod api;
-#[cfg(feature = "server")]
 pub mod audit;
 #[cfg(feature = "server")]
 pub mod clock;
