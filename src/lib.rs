@@ -10,6 +10,8 @@ pub mod clock;
 #[cfg(feature = "server")]
 pub mod config;
 #[cfg(feature = "server")]
+pub mod identity;
+#[cfg(feature = "server")]
 pub mod ledger;
 #[cfg(feature = "server")]
 pub mod limits;

@@ -135,7 +135,7 @@ CREATE TABLE sessions (
   expires_at_ms INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX sessions_by_expiry ON sessions (expires_at_ms);
-CREATE INDEX sessions_by_user ON sessions (user_id);
+CREATE INDEX sessions_by_user ON sessions (user_id, created_at_ms);
 
 CREATE TABLE api_keys (
   id              TEXT PRIMARY KEY,
@@ -149,7 +149,8 @@ CREATE TABLE api_keys (
   last_used_at_ms INTEGER NULL,
   revoked_at_ms   INTEGER NULL
 ) STRICT;
-CREATE INDEX api_keys_by_user ON api_keys (user_id);
+CREATE INDEX api_keys_by_user ON api_keys (user_id, id);
+CREATE INDEX api_keys_revoked ON api_keys (revoked_at_ms) WHERE revoked_at_ms IS NOT NULL;
 CREATE INDEX api_keys_by_workspace ON api_keys (workspace_id);
 
 CREATE TABLE sources (

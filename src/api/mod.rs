@@ -4,7 +4,12 @@
 pub mod auth;
 pub mod csrf;
 pub mod extract;
+pub mod login;
+pub mod logout;
+pub mod me;
 pub mod respond;
+#[cfg(test)]
+pub(crate) mod testing;
 
 mod admin_audit;
 mod admin_providers;
