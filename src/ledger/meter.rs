@@ -17,11 +17,17 @@ pub struct StepUsage {
 
 impl StepUsage {
     pub fn reported(usage: Usage) -> Self {
-        Self { usage, estimated: Usage::default() }
+        Self {
+            usage,
+            estimated: Usage::default(),
+        }
     }
 
     pub fn estimated(usage: Usage) -> Self {
-        Self { usage, estimated: usage }
+        Self {
+            usage,
+            estimated: usage,
+        }
     }
 }
 

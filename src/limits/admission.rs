@@ -17,6 +17,8 @@ impl Admission {
     /// An admission of no limiter, for tests of what comes after it.
     #[cfg(test)]
     pub(crate) fn for_tests() -> Self {
-        Self { meter: Meter::default() }
+        Self {
+            meter: Meter::default(),
+        }
     }
 }

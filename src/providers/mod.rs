@@ -3,5 +3,7 @@
 //! [`call`] has the types that cross: what is asked, what comes back, how it fails.
 
 pub mod call;
+mod secret;
 
 pub use call::{Answer, CallError, ChatRequest, Event, Events, Failure, Piece, Reply, ToolCallPart};
+pub use secret::{OpenError, SecretKey};
