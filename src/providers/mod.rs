@@ -4,6 +4,8 @@
 
 pub mod call;
 mod secret;
+mod windows;
 
 pub use call::{Answer, CallError, ChatRequest, Event, Events, Failure, Piece, Reply, ToolCallPart};
 pub use secret::{OpenError, SecretKey};
+pub use windows::{DayCount, Span, Window};
