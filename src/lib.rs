@@ -10,6 +10,8 @@ pub mod audit;
 #[cfg(feature = "server")]
 pub mod clock;
 #[cfg(feature = "server")]
+pub mod directory;
+#[cfg(feature = "server")]
 pub mod ledger;
 #[cfg(feature = "server")]
 pub mod limits;
