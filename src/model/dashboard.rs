@@ -13,6 +13,7 @@ const COLUMNS_MAX: usize = 200;
 const WIDGETS_MAX: usize = 50;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum SourceKind {
     Csv,
@@ -37,6 +38,7 @@ impl SourceKind {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct Column {
     pub name: String,
     #[serde(rename = "type", default = "text_type")]
@@ -49,12 +51,14 @@ fn text_type() -> String {
 
 /// A dashboard as the model proposes it and as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct Spec {
     pub title: String,
     pub widgets: Vec<Widget>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct Widget {
     pub id: String,
     pub kind: WidgetKind,
@@ -63,6 +67,7 @@ pub struct Widget {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum WidgetKind {
     Metric,
@@ -72,6 +77,7 @@ pub enum WidgetKind {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct Query {
     pub column: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,6 +87,7 @@ pub struct Query {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Aggregate {
     Sum,
@@ -129,6 +136,7 @@ impl Spec {
 
 /// A source as the model drafts it from a description.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct Draft {
     pub name: String,
     pub kind: SourceKind,
@@ -166,8 +174,10 @@ pub fn check_columns(columns: &[Column]) -> Result<(), String> {
 
 /// A row of `GET /api/sources`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct SourceRow {
     pub id: String,
+    #[cfg_attr(feature = "server", schema(value_type = String))]
     pub workspace: super::WorkspaceId,
     pub name: String,
     pub kind: SourceKind,
@@ -176,8 +186,10 @@ pub struct SourceRow {
 
 /// A row of `GET /api/dashboards`; with `spec` it is the answer of `GET /api/dashboards/{id}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct DashboardRow {
     pub id: String,
+    #[cfg_attr(feature = "server", schema(value_type = String))]
     pub workspace: super::WorkspaceId,
     pub source: String,
     pub name: String,
