@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::FromRef;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::SharedClock;
@@ -52,7 +53,8 @@ impl Services {
         );
         let pool = crate::providers::start(&config, &store, &clock, &ledger, demo).await?;
         Ok(Self {
-            identity: Identity::new(store.clone(), clock.clone(), config.production),
+            identity: Identity::new(store.clone(), clock.clone(), config.production)
+                .with_trusted_proxies(config.trusted_proxies.clone()),
             directory: Directory::new(store.clone(), clock.clone()),
             reports: Reports::new(store.clone(), clock.clone(), config.defaults),
             config: Arc::new(config),
@@ -65,10 +67,21 @@ impl Services {
         })
     }
 
+    /// Starts what is done beside requests. Whoever holds the answer ends it.
+    pub fn start_background(&self) -> JoinSet<()> {
+        let mut background = JoinSet::new();
+        background.spawn(self.identity.clone().keep_tidy());
+        background.spawn(self.pool.clone().run(self.stopping.clone()));
+        background
+    }
+
     /// Waits for requests under way, writes what is queued and closes the database.
     pub async fn stop(&self) {
         if !self.ledger.close(SHUTDOWN).await {
             tracing::warn!("some requests had not ended; their usage so far was not recorded");
+        }
+        if let Err(error) = self.identity.tidy().await {
+            tracing::warn!(%error, "when sessions and keys were last used could not be written");
         }
         self.store.close().await;
     }

@@ -27,6 +27,10 @@ pub struct Signed(pub Caller);
 #[derive(Debug, Clone)]
 pub struct SessionOnly(pub Caller);
 
+/// A session or nobody, on a route that takes no keys.
+#[derive(Debug, Clone)]
+pub struct MaybeSession(pub Option<Caller>);
+
 /// A session, on a route of the settings: a key is known there, and refused.
 #[derive(Debug, Clone)]
 pub struct SettingsCaller(pub Caller);
@@ -80,6 +84,18 @@ where
                 Err(Error::Forbidden("API keys do not open the settings; sign in instead".into()).into())
             }
         }
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for MaybeSession
+where
+    Identity: FromRef<S>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        refuse_bearer(&parts.headers)?;
+        Ok(MaybeSession(identify(parts, &Identity::from_ref(state)).await?))
     }
 }
 

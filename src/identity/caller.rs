@@ -1,6 +1,7 @@
 //! The caller of a request: the rules of the contract's table "Who may do what", as functions.
 
 use crate::audit;
+use crate::reports::Scope;
 use crate::model::{Error, Me, Membership, Role, UserId, WorkspaceId};
 
 /// A signed-in user, or an API key acting as its user in its one workspace.
@@ -86,14 +87,23 @@ impl Caller {
         }
     }
 
-    /// The workspaces whose settings the caller may see; `None` means all of them.
+    /// The workspaces whose records the caller may see; `None` means all of them.
+    pub fn workspaces(&self) -> Option<Vec<WorkspaceId>> {
+        match &self.via {
+            Via::Session { .. } if self.admin => None,
+            Via::Session { .. } => Some(self.memberships.iter().map(|m| m.workspace.clone()).collect()),
+            Via::Key { workspace, .. } => Some(vec![workspace.clone()]),
+        }
+    }
+
+    /// The workspaces whose settings the caller may see.
     ///
     /// # Errors
     /// Forbidden to those who may see none, and to keys.
-    pub fn visible_workspaces(&self) -> Result<Option<Vec<WorkspaceId>>, Error> {
+    pub fn settings_scope(&self) -> Result<Scope, Error> {
         self.require_session()?;
         if self.admin {
-            return Ok(None);
+            return Ok(Scope::All);
         }
         let own: Vec<WorkspaceId> = self
             .memberships
@@ -106,7 +116,7 @@ impl Caller {
                 "only admins and source-admins may see this; ask an admin".into(),
             ));
         }
-        Ok(Some(own))
+        Ok(Scope::Only(own))
     }
 
     /// The workspace of what is not tied to a record: the session's selection or the key's own.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{
-    ChatRequest, DemoModel, Endpoint, Failure, Pool, PoolConfig, Secret, SecretKey, Sent, SentBody, StatedLimits,
+    ChatRequest, DemoModel, Endpoint, Failure, Pace, Pool, PoolConfig, Secret, SecretKey, Sent, SentBody, StatedLimits,
     Target, Timeouts, Upstream, UpstreamAnswer, UpstreamBody, UsageSink, WireClient, Wiring, estimate,
 };
 use crate::clock::SharedClock;
@@ -25,7 +25,7 @@ pub async fn start(
     demo: bool,
 ) -> Result<Pool, String> {
     let timeouts = Timeouts { first_byte: config.first_byte_timeout, idle: config.idle_timeout };
-    let upstream = Both { wire: WireClient::new(clock.clone(), timeouts)?, demo: DemoModel::default() };
+    let upstream = Both { wire: WireClient::new(clock.clone(), timeouts)?, demo: DemoModel::new(clock.clone(), Pace::HUMAN) };
     Pool::open(Wiring {
         store: store.clone(),
         clock: clock.clone(),
@@ -72,7 +72,7 @@ impl Upstream for Both {
     }
 
     fn estimate(&self, request: &ChatRequest, typical_output: u64) -> u64 {
-        estimate::call(request, typical_output)
+        estimate::estimate_call(request, typical_output)
     }
 }
 
