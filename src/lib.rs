@@ -4,11 +4,11 @@
 pub mod model;
 
 #[cfg(feature = "server")]
-pub mod api;
-#[cfg(feature = "server")]
 pub mod audit;
 #[cfg(feature = "server")]
 pub mod clock;
+#[cfg(feature = "server")]
+pub mod config;
 #[cfg(feature = "server")]
 pub mod identity;
 #[cfg(feature = "server")]
@@ -17,5 +17,7 @@ pub mod ledger;
 pub mod limits;
 #[cfg(feature = "server")]
 pub mod providers;
+#[cfg(feature = "server")]
+pub mod reports;
 #[cfg(feature = "server")]
 pub mod store;

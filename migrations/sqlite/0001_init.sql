@@ -29,6 +29,7 @@ CREATE TABLE llm_usage (
   estimated_output_tokens INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (workspace_id, day, route, model)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX llm_usage_by_day ON llm_usage (day, workspace_id);
 
 -- The sum of llm_usage over all days, kept by triggers so that /metrics need not read the history
 -- and stays true when another program edits the ledger.
@@ -91,6 +92,7 @@ CREATE TABLE llm_refusals (
   refused      INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (workspace_id, day, kind)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX llm_refusals_by_day ON llm_refusals (day, workspace_id);
 
 -- The provider keys' sliding windows. Written by others too. `kind` is 'request' or 'tokens'.
 CREATE TABLE rate_limit_usage (
