@@ -1,5 +1,7 @@
 //! Leave to call models: what admission gives, and what every call of a model asks to see.
 
+use std::fmt;
+
 use parking_lot::Mutex;
 
 use super::limiter::Limiter;
@@ -118,6 +120,12 @@ impl Open {
         if let Some(id) = self.reservation {
             self.limiter.release(who, id, how).await;
         }
+    }
+}
+
+impl fmt::Debug for Admission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Admission").field("who", &self.who).field("route", &self.route).finish_non_exhaustive()
     }
 }
 

@@ -12,6 +12,8 @@ mod memory;
 pub mod overrides;
 mod run;
 mod store;
+#[cfg(test)]
+mod tests;
 
 pub use admission::{Admission, Who};
 pub use limiter::{BudgetMode, Limiter};
