@@ -1,11 +1,10 @@
 //! The environment, parsed once: every fault is found and told at once, each naming its variable.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::identity::TrustedProxies;
 use crate::limits::BudgetMode;
 use crate::model::limit::{BUDGET_MAX, Defaults, RATE_MAX, parse_limit};
 use crate::model::{Limit, ids};
@@ -30,7 +29,7 @@ pub struct Config {
     pub first_admin: Option<FirstAdmin>,
     /// None: a file beside the database.
     pub secret_key: Option<String>,
-    pub trusted_proxies: TrustedProxies,
+    pub trusted_proxies: Vec<Network>,
     pub first_byte_timeout: Duration,
     pub idle_timeout: Duration,
 }
@@ -44,6 +43,39 @@ pub struct FirstAdmin {
 impl std::fmt::Debug for FirstAdmin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "FirstAdmin({})", self.email)
+    }
+}
+
+/// An address, or a range of them: `10.0.0.1`, `10.0.0.0/8`, `::1`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Network {
+    address: IpAddr,
+    prefix: u32,
+}
+
+impl Network {
+    pub fn parse(text: &str) -> Option<Self> {
+        let (address, prefix) = match text.split_once('/') {
+            Some((address, prefix)) => (address.parse().ok()?, Some(prefix.parse().ok()?)),
+            None => (text.parse().ok()?, None),
+        };
+        let bits = if matches!(address, IpAddr::V4(_)) { 32 } else { 128 };
+        let prefix = prefix.unwrap_or(bits);
+        (prefix <= bits).then_some(Self { address, prefix })
+    }
+
+    pub fn contains(&self, address: IpAddr) -> bool {
+        match (self.address, address.to_canonical()) {
+            (IpAddr::V4(net), IpAddr::V4(it)) => {
+                let mask = u32::MAX.checked_shl(32 - self.prefix).unwrap_or(0);
+                net.to_bits() & mask == it.to_bits() & mask
+            }
+            (IpAddr::V6(net), IpAddr::V6(it)) => {
+                let mask = u128::MAX.checked_shl(128 - self.prefix).unwrap_or(0);
+                net.to_bits() & mask == it.to_bits() & mask
+            }
+            _ => false,
+        }
     }
 }
 
@@ -104,7 +136,16 @@ impl Env<'_> {
             daily_request_caps: self.caps(),
             first_admin: self.first_admin(),
             secret_key: self.secret_key(),
-            trusted_proxies: self.parsed("TOLLKEEPER_TRUSTED_PROXIES", "", TrustedProxies::parse),
+            trusted_proxies: self.parsed("TOLLKEEPER_TRUSTED_PROXIES", "", |text| {
+                text.split(',')
+                    .map(str::trim)
+                    .filter(|part| !part.is_empty())
+                    .map(Network::parse)
+                    .collect::<Option<Vec<_>>>()
+                    .ok_or_else(|| {
+                        "addresses or networks with commas between them, like 10.0.0.1, 10.1.0.0/16".into()
+                    })
+            }),
             first_byte_timeout: self.seconds("LLM_FIRST_BYTE_TIMEOUT_SECONDS"),
             idle_timeout: self.seconds("LLM_IDLE_TIMEOUT_SECONDS"),
         }
@@ -277,5 +318,16 @@ mod tests {
             ("PROVIDER_DAILY_REQUEST_CAP_MY_PLATFORM", "7"),
         ]);
         assert_eq!(config.unwrap().daily_request_caps, HashMap::from([("MY_PLATFORM".into(), 7)]));
+    }
+
+    #[test]
+    fn networks_contain_their_addresses() {
+        let net = Network::parse("10.1.0.0/16").unwrap();
+        assert!(net.contains("10.1.2.3".parse().unwrap()) && !net.contains("10.2.0.1".parse().unwrap()));
+        assert!(Network::parse("::1").unwrap().contains("::1".parse().unwrap()));
+        assert!(Network::parse("0.0.0.0/0").unwrap().contains("::ffff:9.9.9.9".parse().unwrap()));
+        for bad in ["x", "10.0.0.0/33", "10.0.0.0/-1", ""] {
+            assert_eq!(Network::parse(bad), None, "{bad}");
+        }
     }
 }

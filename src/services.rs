@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::FromRef;
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::SharedClock;
@@ -52,9 +51,13 @@ impl Services {
             config.budget_mode,
         );
         let pool = crate::providers::start(&config, &store, &clock, &ledger, demo).await?;
+        let identity = Identity::new(store.clone(), clock.clone(), config.production)
+            .with_trusted_proxies(config.trusted_proxies.clone());
+        let stopping = CancellationToken::new();
+        tokio::spawn(stopping.clone().run_until_cancelled_owned(identity.clone().keep_tidy()));
+        tokio::spawn(pool.clone().run(stopping.clone()));
         Ok(Self {
-            identity: Identity::new(store.clone(), clock.clone(), config.production)
-                .with_trusted_proxies(config.trusted_proxies.clone()),
+            identity,
             directory: Directory::new(store.clone(), clock.clone()),
             reports: Reports::new(store.clone(), clock.clone(), config.defaults),
             config: Arc::new(config),
@@ -63,16 +66,8 @@ impl Services {
             limiter,
             ledger,
             pool,
-            stopping: CancellationToken::new(),
+            stopping,
         })
-    }
-
-    /// Starts what is done beside requests. Whoever holds the answer ends it.
-    pub fn start_background(&self) -> JoinSet<()> {
-        let mut background = JoinSet::new();
-        background.spawn(self.identity.clone().keep_tidy());
-        background.spawn(self.pool.clone().run(self.stopping.clone()));
-        background
     }
 
     /// Waits for requests under way, writes what is queued and closes the database.
@@ -81,7 +76,7 @@ impl Services {
             tracing::warn!("some requests had not ended; their usage so far was not recorded");
         }
         if let Err(error) = self.identity.tidy().await {
-            tracing::warn!(%error, "when sessions and keys were last used could not be written");
+            tracing::warn!(%error, "when sessions and keys were last used was not recorded");
         }
         self.store.close().await;
     }

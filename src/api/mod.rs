@@ -4,9 +4,6 @@
 pub mod auth;
 pub mod csrf;
 pub mod extract;
-pub mod login;
-pub mod logout;
-pub mod me;
 pub mod respond;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -20,6 +17,9 @@ mod dashboards;
 mod generate;
 mod health;
 mod live;
+mod login;
+mod logout;
+mod me;
 mod metrics;
 mod model_request;
 mod openai_chat;
@@ -64,9 +64,9 @@ struct Description;
 /// Every route of the contract.
 pub fn router(services: &Services) -> Router<Services> {
     let api = OpenApiRouter::with_openapi(Description::openapi())
-        .merge(login::routes())
-        .merge(logout::routes())
-        .merge(me::routes())
+        .routes(routes!(login::handler))
+        .routes(routes!(logout::handler))
+        .routes(routes!(me::handler, me::select_workspace))
         .routes(routes!(generate::handler))
         .routes(routes!(source_draft::handler))
         .routes(routes!(dashboard_chat::handler))

@@ -46,7 +46,6 @@ pub(super) async fn run(arguments: Arguments, config: Config) -> Done {
     greet(at, demo.as_ref(), &first_admin);
 
     let router = api::with_layers(api::router(&services).merge(pages(services.clone())), &services);
-    let background = services.start_background();
     let stopping = services.stopping.clone();
     let stop = async move {
         terminated().await;
@@ -60,7 +59,6 @@ pub(super) async fn run(arguments: Arguments, config: Config) -> Done {
         // A caller that reads slowly must not keep the process from ending.
         () = async { services.stopping.cancelled().await; tokio::time::sleep(CONNECTIONS_END_WITHIN).await } => Ok(()),
     };
-    background.abort_all();
     services.stop().await;
     served.map_err(|error| Failure::Failed(format!("the server ended: {error}")))
 }
