@@ -1,10 +1,11 @@
 //! The upstream side: which provider key answers a request, and how it is spoken to.
 //!
 //! [`call`] has the types that cross: what is asked, what comes back, how it fails. [`WireClient`]
-//! speaks to one provider.
+//! speaks to one provider and [`DemoModel`] is one without a network; both answer an [`UpstreamAnswer`].
 
 pub mod call;
 mod completion;
+mod demo;
 pub mod estimate;
 mod fault;
 mod headers;
@@ -16,6 +17,7 @@ mod upstream;
 mod wire;
 
 pub use call::{Answer, CallError, ChatRequest, Event, Events, Failure, Piece, Reply, ToolCallPart};
+pub use demo::{DEMO_MODEL, DEMO_PLATFORM, DemoModel, Pace};
 pub use headers::{LimitHeaders, WindowHeaders};
 pub use upstream::{Tally, UpstreamAnswer, UpstreamBody};
 pub use wire::{Endpoint, Secret, Timeouts, WireClient};
