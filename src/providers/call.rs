@@ -49,7 +49,7 @@ pub enum Event {
 /// One `chat.completion.chunk`.
 #[derive(Debug, Clone, Default)]
 pub struct Piece {
-    /// The JSON text as the provider sent it.
+    /// The JSON text as the provider sent it, on one line. `usage` may stand in it beside choices.
     pub data: String,
     /// `choices[0].delta.content`; empty where there is none.
     pub text: String,
