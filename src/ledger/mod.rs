@@ -1,7 +1,7 @@
 //! What was used: metered while a request runs, settled when it ends, written in groups.
 
 mod meter;
-mod window_row;
+pub mod window_row;
 
 pub use meter::{Meter, StepUsage};
 pub use window_row::{WindowKind, WindowRow};

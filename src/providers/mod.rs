@@ -4,19 +4,19 @@
 //! to a model: it chooses among the candidates of `catalog` by what `quotas` counts, and speaks to
 //! them through [`link`].
 
-mod book;
+pub mod book;
 pub mod call;
-mod catalog;
-mod cooldown;
+pub mod catalog;
+pub mod cooldown;
 mod history;
 pub mod link;
 mod metered;
 mod outcome;
 pub mod pool;
-mod quotas;
+pub mod quotas;
 mod secret;
-mod status;
-mod windows;
+pub mod status;
+pub mod windows;
 
 pub use book::{CandidateId, Gauge, Kind, Limits};
 pub use call::{Answer, CallError, ChatRequest, Event, Events, Failure, Piece, Reply, ToolCallPart};

@@ -253,17 +253,22 @@ impl Pool {
         Ok(())
     }
 
+    /// Reads the candidates anew if they changed.
+    async fn refresh(&self) -> Result<(), LoadError> {
+        if catalog::version(&self.0.store).await? == self.catalog().version {
+            Ok(())
+        } else {
+            self.load().await
+        }
+    }
+
     async fn watch(&self) {
         let mut ticks = every(POLL_EVERY);
         // Said once, not twice a second, until something changes.
         let mut complained: Option<String> = None;
         loop {
             ticks.tick().await;
-            let loaded = match catalog::version(&self.0.store).await {
-                Ok(version) if version == self.catalog().version => Ok(()),
-                Ok(_) => self.load().await,
-                Err(error) => Err(error.into()),
-            };
+            let loaded = self.refresh().await;
             let complaint = loaded.err().map(|error| error.to_string());
             if let Some(error) = complaint.as_ref().filter(|_| complaint != complained) {
                 tracing::error!(%error, "the provider pool could not be brought up to date; the last one stays in use");

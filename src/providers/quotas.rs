@@ -265,7 +265,7 @@ pub(super) struct Lease {
 impl Lease {
     /// The provider answered well: the request counts from now, and no longer as in flight. The row
     /// is to be written with the call's usage.
-    pub fn answered(&mut self, stated: StatedLimits) -> WindowRow {
+    pub(super) fn answered(&mut self, stated: StatedLimits) -> WindowRow {
         let now = self.quotas.clock.now();
         let mut book = self.quotas.book.lock();
         if let Some(mut entry) = book.entry(&self.id) {
@@ -282,7 +282,7 @@ impl Lease {
     }
 
     /// The call failed: its candidate cools down, and a request that the provider answered counts.
-    pub fn failed(mut self, failure: &Failure) -> Consequence {
+    pub(super) fn failed(mut self, failure: &Failure) -> Consequence {
         let consequence = consequence(failure);
         let now = self.quotas.clock.now();
         let mut book = self.quotas.book.lock();
@@ -308,7 +308,7 @@ impl Lease {
 
     /// The call is over: its real tokens count from now, however many were held. The row is to be
     /// written with the call's usage.
-    pub fn settle(mut self, step: &StepUsage) -> WindowRow {
+    pub(super) fn settle(mut self, step: &StepUsage) -> WindowRow {
         let now = self.quotas.clock.now();
         let tokens = step.usage.total();
         let mut book = self.quotas.book.lock();
