@@ -22,11 +22,11 @@ use crate::store::Store;
 
 /// Another candidate is tried only within this time of the call's begin, and only so many are.
 /// Each attempt is bounded by the upstream's own timeouts.
-const FAILOVER_WITHIN: Duration = Duration::from_secs(120);
+const FAILOVER_WITHIN: Duration = Duration::from_mins(2);
 const MAX_ATTEMPTS: usize = 16;
 /// How often another process's changes are looked for.
 const POLL_EVERY: Duration = Duration::from_millis(500);
-const PRUNE_EVERY: Duration = Duration::from_secs(60);
+const PRUNE_EVERY: Duration = Duration::from_mins(1);
 /// Between two steps of pruning, so that others get at the writer.
 const PRUNE_PAUSE: Duration = Duration::from_millis(50);
 
