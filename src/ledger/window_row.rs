@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::model::Timestamp;
+use crate::store::{Tx, to_i64};
 
 /// What a row counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -41,4 +42,23 @@ pub struct WindowRow {
     /// 0 in a row of a request.
     pub tokens: u64,
     pub created_at: Timestamp,
+}
+
+/// Writes rows in the transaction that writes what they belong to.
+pub async fn insert(tx: &mut Tx, rows: &[WindowRow]) -> Result<(), sqlx::Error> {
+    for row in rows {
+        sqlx::query(
+            "INSERT INTO rate_limit_usage (platform, model_id, key_id, kind, tokens, created_at_ms)
+             VALUES ($1, $2, $3, $4, $5, $6)",
+        )
+        .bind(row.platform.to_string())
+        .bind(row.model_id.to_string())
+        .bind(row.key_id.to_string())
+        .bind(row.kind.as_str())
+        .bind(to_i64(row.tokens))
+        .bind(row.created_at.ms())
+        .execute(&mut **tx)
+        .await?;
+    }
+    Ok(())
 }

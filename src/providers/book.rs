@@ -161,14 +161,14 @@ pub(super) struct Entry<'b> {
 }
 
 impl Book {
-    pub fn entry(&mut self, id: &CandidateId) -> Option<Entry<'_>> {
+    pub(super) fn entry(&mut self, id: &CandidateId) -> Option<Entry<'_>> {
         Some(Entry {
             slot: self.slots.get_mut(id)?,
             key: self.keys.get_mut(&id.key_id())?,
         })
     }
 
-    pub fn entry_or_new(&mut self, id: &CandidateId, now: Timestamp) -> Entry<'_> {
+    pub(super) fn entry_or_new(&mut self, id: &CandidateId, now: Timestamp) -> Entry<'_> {
         let slot = self.slots.entry(id.clone()).or_insert_with(Slot::new);
         let key = self.keys.entry(id.key_id()).or_insert_with(|| KeySlot {
             cap: None,
@@ -179,12 +179,12 @@ impl Book {
         Entry { slot, key }
     }
 
-    pub fn key(&mut self, id: &KeyId) -> Option<&mut KeySlot> {
+    pub(super) fn key(&mut self, id: &KeyId) -> Option<&mut KeySlot> {
         self.keys.get_mut(id)
     }
 
     /// Every cooldown of a key: its own and those of its models.
-    pub fn coolings_of(&mut self, id: &KeyId) -> impl Iterator<Item = &mut Cooling> {
+    pub(super) fn coolings_of(&mut self, id: &KeyId) -> impl Iterator<Item = &mut Cooling> {
         let own = self.keys.get_mut(id).map(|key| &mut key.cooling);
         let of_models = self
             .slots
@@ -196,7 +196,7 @@ impl Book {
 
     /// Forgets what no longer is a candidate and counts nothing any more; what still counts stays, in
     /// case the candidate comes back.
-    pub fn retain(&mut self, current: &HashSet<&CandidateId>, now: Timestamp) {
+    pub(super) fn retain(&mut self, current: &HashSet<&CandidateId>, now: Timestamp) {
         self.slots
             .retain(|id, slot| current.contains(id) || slot.leases > 0 || slot.counts_something(now));
         let keys: HashSet<KeyId> = self.slots.keys().map(CandidateId::key_id).collect();
@@ -206,7 +206,7 @@ impl Book {
 
 impl Entry<'_> {
     /// All counts at `now`, in the order in which they are shown.
-    pub fn gauges(&mut self, now: Timestamp) -> [Gauge; 5] {
+    pub(super) fn gauges(&mut self, now: Timestamp) -> [Gauge; 5] {
         let Self { slot, key } = self;
         let gauge = |kind, used, in_flight, limit| Gauge {
             kind,
@@ -225,14 +225,14 @@ impl Entry<'_> {
     }
 
     /// The least headroom of all counts, in millionths; none where one has no room for `estimate`.
-    pub fn room(&mut self, now: Timestamp, estimate: u64) -> Option<u64> {
+    pub(super) fn room(&mut self, now: Timestamp, estimate: u64) -> Option<u64> {
         self.gauges(now).iter().try_fold(1_000_000, |least: u64, gauge| {
             gauge.has_room(estimate).then(|| least.min(gauge.headroom()))
         })
     }
 
     /// The cooldown in force: the candidate's or its key's, one that the provider stated before others.
-    pub fn cooldown(&self, now: Timestamp) -> Option<Cooldown> {
+    pub(super) fn cooldown(&self, now: Timestamp) -> Option<Cooldown> {
         [&self.slot.cooling, &self.key.cooling]
             .into_iter()
             .filter_map(|cooling| cooling.at(now))
@@ -240,7 +240,7 @@ impl Entry<'_> {
     }
 
     /// Why there is no room, and when there will be.
-    pub fn obstacle(&mut self, now: Timestamp, estimate: u64) -> Obstacle {
+    pub(super) fn obstacle(&mut self, now: Timestamp, estimate: u64) -> Obstacle {
         let full: Vec<Gauge> = self
             .gauges(now)
             .into_iter()
@@ -294,7 +294,7 @@ impl Entry<'_> {
     }
 
     /// Counts a request or a call's tokens as made at `now`.
-    pub fn record(&mut self, now: Timestamp, kind: WindowKind, amount: u64) {
+    pub(super) fn record(&mut self, now: Timestamp, kind: WindowKind, amount: u64) {
         match kind {
             WindowKind::Request => {
                 self.slot.rpm.record(now, amount);
@@ -309,7 +309,7 @@ impl Entry<'_> {
     }
 
     /// Counts what the table has into the windows of one span alone, which each have slots of their own.
-    pub fn restore(&mut self, at: Timestamp, span: Span, kind: WindowKind, amount: u64) {
+    pub(super) fn restore(&mut self, at: Timestamp, span: Span, kind: WindowKind, amount: u64) {
         match (span, kind) {
             (Span::Minute, WindowKind::Request) => self.slot.rpm.record(at, amount),
             (Span::Minute, WindowKind::Tokens) => self.slot.tpm.record(at, amount),

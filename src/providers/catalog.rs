@@ -156,7 +156,11 @@ pub(super) async fn version(store: &Store) -> Result<i64, sqlx::Error> {
 
 impl Catalog {
     /// Reads what is configured now.
-    pub async fn load(store: &Store, secret: &SecretKey, config: &PoolConfig) -> Result<Self, LoadError> {
+    pub(super) async fn load(
+        store: &Store,
+        secret: &SecretKey,
+        config: &PoolConfig,
+    ) -> Result<Self, LoadError> {
         let mut tx = store.read().begin().await?;
         let version = sqlx::query_scalar("SELECT version FROM pool_version WHERE id = 1")
             .fetch_one(&mut *tx)
@@ -195,11 +199,11 @@ impl Catalog {
 
     /// The candidates of an alias or of `PLATFORM/MODEL`; empty where no key of theirs is enabled,
     /// nothing where there is no such name. Model ids may hold slashes: the first one divides.
-    pub fn resolve(&self, asked: &str) -> Option<&[Arc<Candidate>]> {
+    pub(super) fn resolve(&self, asked: &str) -> Option<&[Arc<Candidate>]> {
         self.names.get(asked).map(Vec::as_slice)
     }
 
-    pub fn models(&self) -> &[ModelRow] {
+    pub(super) fn models(&self) -> &[ModelRow] {
         &self.models
     }
 

@@ -20,7 +20,7 @@ pub(super) struct Settling {
 
 impl Settling {
     /// Enters the usage in the request's meter and the key's windows.
-    pub fn settle(self, step: StepUsage) {
+    pub(super) fn settle(self, step: StepUsage) {
         let tokens = self.lease.settle(&step);
         self.meter.add_window_rows([self.request, tokens]);
         self.meter.add(&self.model, step);

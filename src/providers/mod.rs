@@ -4,7 +4,7 @@
 //! to a model: it chooses among the candidates of `catalog` by what `quotas` counts, and speaks to
 //! them through [`link`]: to a provider by [`WireClient`], to the built-in model by [`DemoModel`].
 
-mod book;
+pub mod book;
 pub mod call;
 mod catalog;
 mod completion;

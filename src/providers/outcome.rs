@@ -5,7 +5,7 @@ use super::book::Obstacle;
 use super::catalog::Candidate;
 use super::cooldown::Consequence;
 use crate::model::Timestamp;
-use crate::model::fmt::{span_ms, thousands};
+use crate::model::fmt::thousands;
 
 /// Candidates named in one sentence.
 const NAMED: usize = 5;
@@ -58,13 +58,13 @@ pub(super) fn no_room<'c>(
         soonest = soonest.min(wait_ms.max(1));
         said.push(format!("{} {why}", name(candidate)));
     }
-    let wait = soonest.div_ceil(1000) * 1000;
+    let wait_s = soonest.div_ceil(1000);
     let at = now.plus_ms(i64::try_from(soonest).unwrap_or(i64::MAX)).rfc3339();
     CallError::NoRoom {
         message: format!(
-            "no model provider has room: {}; retry after {} (at {at})",
+            "no model provider has room: {}; retry after {}s (at {at})",
             listed(said.into_iter()),
-            span_ms(wait)
+            thousands(wait_s)
         ),
         retry_after_ms: soonest,
     }

@@ -22,11 +22,11 @@ use crate::store::Store;
 
 /// Another candidate is tried only within this time of the call's begin, and only so many are.
 /// Each attempt is bounded by the upstream's own timeouts.
-const FAILOVER_WITHIN: Duration = Duration::from_secs(120);
+const FAILOVER_WITHIN: Duration = Duration::from_mins(2);
 const MAX_ATTEMPTS: usize = 16;
 /// How often another process's changes are looked for.
 const POLL_EVERY: Duration = Duration::from_millis(500);
-const PRUNE_EVERY: Duration = Duration::from_secs(60);
+const PRUNE_EVERY: Duration = Duration::from_mins(1);
 /// Between two steps of pruning, so that others get at the writer.
 const PRUNE_PAUSE: Duration = Duration::from_millis(50);
 
@@ -253,17 +253,22 @@ impl Pool {
         Ok(())
     }
 
+    /// Reads the candidates anew if they changed.
+    async fn refresh(&self) -> Result<(), LoadError> {
+        if catalog::version(&self.0.store).await? == self.catalog().version {
+            Ok(())
+        } else {
+            self.load().await
+        }
+    }
+
     async fn watch(&self) {
         let mut ticks = every(POLL_EVERY);
         // Said once, not twice a second, until something changes.
         let mut complained: Option<String> = None;
         loop {
             ticks.tick().await;
-            let loaded = match catalog::version(&self.0.store).await {
-                Ok(version) if version == self.catalog().version => Ok(()),
-                Ok(_) => self.load().await,
-                Err(error) => Err(error.into()),
-            };
+            let loaded = self.refresh().await;
             let complaint = loaded.err().map(|error| error.to_string());
             if let Some(error) = complaint.as_ref().filter(|_| complaint != complained) {
                 tracing::error!(%error, "the provider pool could not be brought up to date; the last one stays in use");

@@ -163,8 +163,11 @@ impl Quotas {
         let now = self.clock.now();
         let key: KeyId = (platform.into(), key_id.into());
         let mut book = self.book.lock();
-        book.coolings_of(&key)
-            .fold(false, |was, cooling| cooling.clear(now) || was)
+        let mut was = false;
+        for cooling in book.coolings_of(&key) {
+            was |= cooling.clear(now);
+        }
+        was
     }
 
     /// Chooses among the contenders that `skip` leaves and holds its place: by priority, then by most
@@ -202,8 +205,8 @@ impl Quotas {
             }
         }
         let at = best.map(|(_, _, at)| at).or(resort.map(|(_, at)| at))?;
-        let entry = book.entry(contenders[at].id)?;
-        Some((at, self.lease(contenders[at].id, estimate, entry)))
+        let mut entry = book.entry(contenders[at].id)?;
+        Some((at, self.lease(contenders[at].id, estimate, &mut entry)))
     }
 
     /// What stands between a call and each of the contenders.
@@ -219,7 +222,7 @@ impl Quotas {
         contenders.iter().map(obstacle).collect()
     }
 
-    fn lease(&self, id: &CandidateId, estimate: Estimate, entry: Entry<'_>) -> Lease {
+    fn lease(&self, id: &CandidateId, estimate: Estimate, entry: &mut Entry<'_>) -> Lease {
         let tokens = estimate.at(entry.slot.typical_output);
         entry.slot.leases += 1;
         entry.slot.open_requests += 1;
@@ -265,7 +268,7 @@ pub(super) struct Lease {
 impl Lease {
     /// The provider answered well: the request counts from now, and no longer as in flight. The row
     /// is to be written with the call's usage.
-    pub fn answered(&mut self, stated: StatedLimits) -> WindowRow {
+    pub(super) fn answered(&mut self, stated: StatedLimits) -> WindowRow {
         let now = self.quotas.clock.now();
         let mut book = self.quotas.book.lock();
         if let Some(mut entry) = book.entry(&self.id) {
@@ -282,7 +285,7 @@ impl Lease {
     }
 
     /// The call failed: its candidate cools down, and a request that the provider answered counts.
-    pub fn failed(mut self, failure: &Failure) -> Consequence {
+    pub(super) fn failed(mut self, failure: &Failure) -> Consequence {
         let consequence = consequence(failure);
         let now = self.quotas.clock.now();
         let mut book = self.quotas.book.lock();
@@ -308,7 +311,7 @@ impl Lease {
 
     /// The call is over: its real tokens count from now, however many were held. The row is to be
     /// written with the call's usage.
-    pub fn settle(mut self, step: &StepUsage) -> WindowRow {
+    pub(super) fn settle(mut self, step: &StepUsage) -> WindowRow {
         let now = self.quotas.clock.now();
         let tokens = step.usage.total();
         let mut book = self.quotas.book.lock();
