@@ -4,18 +4,21 @@
 pub mod model;
 
 #[cfg(feature = "server")]
-pub mod api;
-#[cfg(feature = "server")]
 pub mod audit;
 #[cfg(feature = "server")]
 pub mod clock;
 #[cfg(feature = "server")]
 pub mod directory;
+pub mod config;
+#[cfg(feature = "server")]
+pub mod identity;
 #[cfg(feature = "server")]
 pub mod ledger;
 #[cfg(feature = "server")]
 pub mod limits;
 #[cfg(feature = "server")]
 pub mod providers;
+#[cfg(feature = "server")]
+pub mod reports;
 #[cfg(feature = "server")]
 pub mod store;

@@ -1,1 +1,28 @@
-//! Pages.
+//! The pages. Rendered by the server, which is complete without script, then taken over in the browser.
+//!
+//! - `components`: the kit of small parts that pages are made of
+//! - `pages`: one file a page
+//! - `document`, `assets`, `server`: the server's side, the HTML document, the files beside it, the routes
+
+#![expect(
+    unreachable_pub,
+    reason = "`#[component]` makes public what it generates, in private modules too"
+)]
+
+mod app;
+#[cfg(feature = "ssr")]
+mod assets;
+mod components;
+#[cfg(feature = "ssr")]
+mod document;
+mod pages;
+#[cfg(feature = "ssr")]
+pub mod server;
+
+pub use app::App;
+
+/// Takes over the page in the browser.
+#[cfg(feature = "hydrate")]
+pub fn hydrate() {
+    leptos::mount::hydrate_body(App);
+}

@@ -29,6 +29,7 @@ CREATE TABLE llm_usage (
   estimated_output_tokens INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (workspace_id, day, route, model)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX llm_usage_by_day ON llm_usage (day, workspace_id);
 
 -- The sum of llm_usage over all days, kept by triggers so that /metrics need not read the history
 -- and stays true when another program edits the ledger.
@@ -91,6 +92,7 @@ CREATE TABLE llm_refusals (
   refused      INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (workspace_id, day, kind)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX llm_refusals_by_day ON llm_refusals (day, workspace_id);
 
 -- The provider keys' sliding windows. Written by others too. `kind` is 'request' or 'tokens'.
 CREATE TABLE rate_limit_usage (
@@ -133,7 +135,7 @@ CREATE TABLE sessions (
   expires_at_ms INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX sessions_by_expiry ON sessions (expires_at_ms);
-CREATE INDEX sessions_by_user ON sessions (user_id);
+CREATE INDEX sessions_by_user ON sessions (user_id, created_at_ms);
 
 CREATE TABLE api_keys (
   id              TEXT PRIMARY KEY,
@@ -147,7 +149,8 @@ CREATE TABLE api_keys (
   last_used_at_ms INTEGER NULL,
   revoked_at_ms   INTEGER NULL
 ) STRICT;
-CREATE INDEX api_keys_by_user ON api_keys (user_id);
+CREATE INDEX api_keys_by_user ON api_keys (user_id, id);
+CREATE INDEX api_keys_revoked ON api_keys (revoked_at_ms) WHERE revoked_at_ms IS NOT NULL;
 CREATE INDEX api_keys_by_workspace ON api_keys (workspace_id);
 
 CREATE TABLE sources (

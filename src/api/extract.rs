@@ -83,6 +83,20 @@ fn invalid(path: &str, found: &str) -> String {
     }
 }
 
+/// The parts of the path that the route names.
+pub struct Path<T>(pub T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        axum::extract::Path::<T>::from_request_parts(parts, state)
+            .await
+            .map(|axum::extract::Path(value)| Path(value))
+            .map_err(|_| Error::Malformed("the address can't be read; escape what is no plain text in it".into()).into())
+    }
+}
+
 /// A query string.
 pub struct Query<T>(pub T);
 

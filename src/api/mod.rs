@@ -1,8 +1,141 @@
 //! HTTP: one file an endpoint, in the order request, response, handler, tests. What all of them share
-//! is in [`extract`] (how input is read) and [`respond`] (how errors are told).
+//! is in [`extract`] (how input is read), [`auth`] (who is calling) and [`respond`] (how errors are told).
 
+pub mod auth;
+pub mod csrf;
 pub mod extract;
 pub mod respond;
+#[cfg(test)]
+pub(crate) mod testing;
 
-pub use extract::{Json, Query};
+mod admin_audit;
+mod admin_providers;
+mod admin_usage;
+mod admin_workspaces;
+mod dashboard_chat;
+mod dashboards;
+mod generate;
+mod health;
+mod live;
+mod login;
+mod logout;
+mod me;
+mod metrics;
+mod model_request;
+mod openai_chat;
+mod openai_models;
+mod source_draft;
+mod sources;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{any, get};
+use http::{HeaderValue, Uri, header};
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::set_header::SetResponseHeaderLayer;
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::model::Error;
+use crate::services::Services;
+
+pub use extract::{Json, Path, Query};
 pub use respond::{ApiError, ApiResult};
+
+const BODY_MAX: usize = 1024 * 1024;
+const OPENAI_BODY_MAX: usize = 10 * 1024 * 1024;
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Tollkeeper",
+        description = "A gateway in front of language models: workspaces, users and provider keys within their limits. \
+            Sign in with POST /api/login for a session cookie, or send an API key as a bearer token."
+    ),
+    tags(
+        (name = "Session"), (name = "Models"), (name = "OpenAI"), (name = "Directory"), (name = "Admin"),
+        (name = "Operations")
+    )
+)]
+struct Description;
+
+/// Every route of the contract.
+pub fn router(services: &Services) -> Router<Services> {
+    let api = OpenApiRouter::with_openapi(Description::openapi())
+        .routes(routes!(login::handler))
+        .routes(routes!(logout::handler))
+        .routes(routes!(me::handler))
+        .routes(routes!(me::select_workspace))
+        .routes(routes!(generate::handler))
+        .routes(routes!(source_draft::handler))
+        .routes(routes!(dashboard_chat::handler))
+        .routes(routes!(sources::handler))
+        .routes(routes!(dashboards::list))
+        .routes(routes!(dashboards::one))
+        .routes(routes!(admin_workspaces::list))
+        .routes(routes!(admin_workspaces::set_limits))
+        .routes(routes!(admin_usage::handler))
+        .routes(routes!(admin_providers::handler))
+        .routes(routes!(admin_audit::handler))
+        .routes(routes!(health::healthz))
+        .routes(routes!(health::readyz))
+        .routes(routes!(metrics::handler))
+        .layer(DefaultBodyLimit::max(BODY_MAX));
+    let openai = OpenApiRouter::new()
+        .routes(routes!(openai_chat::handler))
+        .routes(routes!(openai_models::handler))
+        .layer(DefaultBodyLimit::max(OPENAI_BODY_MAX));
+    let (router, description) = api.merge(openai).with_state::<Services>(services.clone()).split_for_parts();
+    let description = description.to_pretty_json().unwrap_or_default();
+    router
+        .route(
+            "/api/openapi.json",
+            get(async || ([(header::CONTENT_TYPE, "application/json")], description).into_response()),
+        )
+        .route("/api/live/workspaces", get(live::workspaces))
+        .route("/api/live/workspaces/{id}", get(live::workspace))
+        .route("/api/live/limits/{id}", get(live::limits))
+        .route("/api", any(not_found))
+        .route("/api/{*rest}", any(not_found))
+        .route("/v1", any(not_found))
+        .route("/v1/{*rest}", any(not_found))
+        .method_not_allowed_fallback(method_not_allowed)
+}
+
+/// What every answer passes through, the pages' too.
+pub fn with_layers(router: Router, services: &Services) -> Router {
+    let router = router.layer(axum::middleware::from_fn(csrf::refuse_other_origins));
+    let mut router = services
+        .identity
+        .with_sessions(router)
+        .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| ApiError(Error::Internal).into_response()))
+        .layer(header("x-content-type-options", "nosniff"))
+        .layer(header("referrer-policy", "same-origin"));
+    if services.config.production {
+        router = router.layer(header("strict-transport-security", "max-age=63072000; includeSubDomains"));
+    }
+    router
+}
+
+fn header(name: &'static str, value: &'static str) -> SetResponseHeaderLayer<HeaderValue> {
+    SetResponseHeaderLayer::if_not_present(http::HeaderName::from_static(name), HeaderValue::from_static(value))
+}
+
+async fn not_found(uri: Uri) -> Response {
+    in_shape(&uri, Error::NotFound("there is no such route; see /api/openapi.json for those that exist".into()))
+}
+
+async fn method_not_allowed(uri: Uri) -> Response {
+    let error = "this route does not take that method; see /api/openapi.json for those it takes";
+    in_shape(&uri, Error::MethodNotAllowed(error.into()))
+}
+
+fn in_shape(uri: &Uri, error: Error) -> Response {
+    if uri.path().starts_with("/v1") {
+        respond::OpenAiError(error).into_response()
+    } else {
+        ApiError(error).into_response()
+    }
+}

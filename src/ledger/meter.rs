@@ -52,6 +52,11 @@ impl Meter {
         std::mem::take(&mut self.0.lock())
     }
 
+    /// Whether no call has ended yet.
+    pub fn is_empty(&self) -> bool {
+        self.0.lock().is_empty()
+    }
+
     /// The sum so far.
     pub fn total(&self) -> Usage {
         self.0.lock().iter().fold(Usage::default(), |mut sum, (_, step)| {

@@ -5,11 +5,12 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::WorkspaceId;
+use super::{Timestamp, WorkspaceId};
 
 /// What a member may do in a workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub enum Role {
     SourceAdmin,
     Editor,
@@ -51,19 +52,23 @@ impl FromStr for Role {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct Membership {
+    #[cfg_attr(feature = "server", schema(value_type = String))]
     pub workspace: WorkspaceId,
     pub role: Role,
 }
 
 /// The answer of `GET /api/me`: who is calling.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct Me {
     pub email: String,
     /// A platform admin.
     pub admin: bool,
     /// By workspace id.
     pub memberships: Vec<Membership>,
+    #[cfg_attr(feature = "server", schema(value_type = Option<String>))]
     pub selected_workspace: Option<WorkspaceId>,
 }
 
@@ -77,4 +82,23 @@ impl Me {
     pub fn calls_models(&self) -> bool {
         self.admin || self.memberships.iter().any(|m| m.role.may_call_models())
     }
+}
+
+/// An API key in a list; the key itself is shown once, when it is made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyRow {
+    pub id: String,
+    /// The key's first characters, to tell keys apart.
+    pub hint: String,
+    pub name: String,
+    /// Of the user as whom it acts.
+    pub email: String,
+    /// The one that it works in.
+    pub workspace: WorkspaceId,
+    pub created_at: Timestamp,
+    /// Exclusive.
+    pub expires_at: Option<Timestamp>,
+    /// To the minute.
+    pub last_used_at: Option<Timestamp>,
+    pub revoked_at: Option<Timestamp>,
 }

@@ -13,7 +13,7 @@ pub mod limit;
 pub mod reports;
 pub mod time;
 
-pub use access::{Me, Membership, Role};
+pub use access::{KeyRow, Me, Membership, Role};
 pub use decision::{BudgetRefusal, BudgetState, LimitState, RateRefusal, RateState, Refusal};
 pub use error::Error;
 pub use ids::{UserId, WorkspaceId};

@@ -40,7 +40,10 @@ pub enum Event {
     /// The stream ended as it should.
     End(StepUsage),
     /// The stream broke off after it had begun: a sentence for the caller, and what it used until then.
-    Cut { error: String, step: StepUsage },
+    Cut {
+        error: String,
+        step: StepUsage,
+    },
 }
 
 /// One `chat.completion.chunk`.
@@ -71,11 +74,12 @@ pub enum Failure {
     /// An answer with a status of 400 or more.
     Status {
         status: u16,
-        /// From `Retry-After`, in milliseconds.
+        /// From `retry-after-ms` or `Retry-After`, in milliseconds.
         retry_after_ms: Option<u64>,
-        /// From `x-ratelimit-reset-*`, the latest of them, in milliseconds.
+        /// From `x-ratelimit-reset-*`, in milliseconds: the latest of the windows that are spent, else of all.
         reset_ms: Option<u64>,
-        /// The provider's own words on what is wrong with the request, for a 400 alone; at most 500 characters.
+        /// The provider's own words on what is wrong with the request, for 400, 404, 413 and 422 alone; at
+        /// most 500 characters.
         message: Option<String>,
         /// `error.code` or `error.type` as the provider named it.
         code: Option<String>,

@@ -1,0 +1,4 @@
+//! One file a page.
+
+pub(crate) mod login;
+pub(crate) mod not_found;

@@ -1,0 +1,77 @@
+//! `POST /api/generate`: a dashboard spec for a source, from a prompt.
+
+use axum::extract::State;
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::auth::Signed;
+use super::model_request::{whose, with_limits, words};
+use super::respond::{ApiError, ApiResult, ErrorBody};
+use super::Json;
+use crate::chat::structured::Wanted;
+use crate::chat::{TYPICAL_OUTPUT, schema};
+use crate::model::dashboard::Spec;
+use crate::model::{Error, Route, Usage};
+use crate::providers::estimate::estimate_call;
+use crate::services::Services;
+
+#[derive(Deserialize, ToSchema)]
+pub struct Request {
+    /// The source that the dashboard is to show. Its workspace is the one whose limits apply.
+    source_id: String,
+    prompt: String,
+}
+
+#[derive(Serialize, ToSchema)]
+pub struct Answer {
+    #[schema(value_type = Object)]
+    spec: Spec,
+    /// The upstream's id of the model.
+    model: String,
+    #[schema(value_type = Object)]
+    usage: Usage,
+}
+
+#[utoipa::path(
+    post, path = "/api/generate", tag = "Models",
+    responses(
+        (status = 200, body = Answer),
+        (status = 404, body = ErrorBody, description = "no such source in the caller's workspaces"),
+        (status = 429, body = ErrorBody, description = "the rate or the budget is reached"),
+        (status = 502, body = ErrorBody, description = "the provider failed, or its answer was not valid twice"),
+        (status = 503, body = ErrorBody, description = "no provider has room"),
+    )
+)]
+pub async fn handler(
+    State(services): State<Services>,
+    Signed(caller): Signed,
+    Json(request): Json<Request>,
+) -> ApiResult<Response> {
+    words("prompt", &request.prompt)?;
+    let missing = || Error::no_such("source", &request.source_id);
+    let source = services.directory.source(&request.source_id).await?.ok_or_else(missing)?;
+    let who = whose(&caller, &source.workspace, missing)?;
+
+    let columns = source.columns.clone();
+    let wanted = Wanted::<Spec> {
+        name: "dashboard_spec",
+        called: "dashboard spec",
+        schema: schema::spec(&source.columns),
+        messages: schema::spec_messages(&source.name, &source.columns, &request.prompt),
+        check: Box::new(move |spec| spec.check(&columns)),
+    };
+    let estimate = estimate_call(&wanted.request(), TYPICAL_OUTPUT);
+    let pool = services.pool.clone();
+    let outcome = services
+        .limiter
+        .run(who, Route::Generate, estimate, |admission| async move { wanted.ask(&pool, &admission).await })
+        .await?;
+    Ok(match outcome.result {
+        Ok(got) => with_limits(
+            &outcome.state,
+            axum::Json(Answer { spec: got.value, model: got.model, usage: got.usage }),
+        ),
+        Err(error) => with_limits(&outcome.state, ApiError(error)),
+    })
+}

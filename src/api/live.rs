@@ -1,0 +1,144 @@
+//! `GET /api/live/…`: what a page shows, again whenever it has changed. One stream a tab.
+//!
+//! A change made by this process is told at once, one made elsewhere (another program, the command
+//! line) within a second, by looking. A stream ends after a few minutes; the browser then connects
+//! again, which is when a session that has ended is noticed.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_stream::StreamExt as _;
+use tokio_stream::wrappers::ReceiverStream;
+
+use super::auth::{SessionOnly, SettingsCaller};
+use super::model_request::whose;
+use super::respond::ApiResult;
+use super::{Path, Query};
+use crate::model::reports::{WorkspaceDetail, WorkspacesPage, WorkspacesQuery};
+use crate::model::{Error, LimitState, Timestamp, WorkspaceId};
+use crate::services::Services;
+
+/// Updates come no closer together than this, however busy the gateway is.
+const CALM: Duration = Duration::from_millis(400);
+/// How often to look for changes that nobody announced.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How often to tell the time, so that countdowns stay right, when nothing changes.
+const TELL_EVERY: Duration = Duration::from_secs(20);
+const LIFE: Duration = Duration::from_secs(300);
+
+/// A page of the list of workspaces, as `WorkspacesPage`.
+pub async fn workspaces(
+    State(services): State<Services>,
+    SettingsCaller(caller): SettingsCaller,
+    Query(query): Query<WorkspacesQuery>,
+) -> ApiResult<Response> {
+    let scope = caller.settings_scope()?;
+    let reports = services.reports.clone();
+    Ok(stream(&services, move || {
+        let (reports, scope, query) = (reports.clone(), scope.clone(), query.clone());
+        async move { reports.workspaces_page(&scope, &query).await }
+    }))
+}
+
+/// A workspace's page, as `WorkspaceDetail`.
+pub async fn workspace(
+    State(services): State<Services>,
+    SettingsCaller(caller): SettingsCaller,
+    Path(id): Path<String>,
+) -> ApiResult<Response> {
+    let workspace = WorkspaceId::from(id);
+    if !caller.settings_scope()?.contains(&workspace) {
+        return Err(Error::no_such("workspace", workspace.as_str()).into());
+    }
+    let reports = services.reports.clone();
+    reports.workspace_row(&workspace).await?;
+    Ok(stream(&services, move || {
+        let (reports, workspace) = (reports.clone(), workspace.clone());
+        async move { reports.workspace(&workspace).await }
+    }))
+}
+
+/// What is left of both limits for the caller in a workspace, as `LimitState`.
+pub async fn limits(
+    State(services): State<Services>,
+    SessionOnly(caller): SessionOnly,
+    Path(id): Path<String>,
+) -> ApiResult<Response> {
+    let workspace = WorkspaceId::from(id);
+    let who = whose(&caller, &workspace, || Error::no_such("workspace", workspace.as_str()))?;
+    let limiter = services.limiter.clone();
+    Ok(stream(&services, move || {
+        let (limiter, who) = (limiter.clone(), who.clone());
+        async move { limiter.peek(&who).await }
+    }))
+}
+
+/// What is shown, apart from the time at which it was read.
+trait View: Serialize + Clone + PartialEq + Send + 'static {
+    fn at_no_time(self) -> Self;
+}
+
+impl View for WorkspacesPage {
+    fn at_no_time(self) -> Self {
+        Self { now: Timestamp(0), ..self }
+    }
+}
+
+impl View for WorkspaceDetail {
+    fn at_no_time(self) -> Self {
+        Self { now: Timestamp(0), ..self }
+    }
+}
+
+impl View for LimitState {
+    fn at_no_time(self) -> Self {
+        Self { now: Timestamp(0), ..self }
+    }
+}
+
+fn stream<V: View, R>(services: &Services, read: impl Fn() -> R + Send + 'static) -> Response
+where
+    R: Future<Output = Result<V, Error>> + Send,
+{
+    let (events, told) = mpsc::channel(1);
+    let mut changes = services.ledger.changes();
+    let stopping = services.stopping.clone();
+    let watch = async move {
+        let end = Instant::now() + LIFE;
+        let (mut last, mut told_at) = (None, Instant::now());
+        while Instant::now() < end {
+            // A database that doesn't answer for a while is no reason to end the stream.
+            if let Ok(view) = read().await {
+                let bare = view.clone().at_no_time();
+                if last.as_ref() != Some(&bare) || told_at.elapsed() >= TELL_EVERY {
+                    let data = serde_json::to_string(&view).unwrap_or_default();
+                    if events.send(Event::default().data(data)).await.is_err() {
+                        return;
+                    }
+                    (last, told_at) = (Some(bare), Instant::now());
+                }
+            }
+            tokio::time::sleep(CALM).await;
+            tokio::select! {
+                () = events.closed() => return,
+                _ = changes.changed() => {}
+                () = tokio::time::sleep(LOOK_EVERY - CALM) => {}
+            }
+        }
+    };
+    tokio::spawn(async move {
+        tokio::select! {
+            () = watch => {}
+            () = stopping.cancelled() => {}
+        }
+    });
+    let events = ReceiverStream::new(told).map(Ok::<_, Infallible>);
+    Sse::new(events).keep_alive(KeepAlive::default()).into_response()
+}

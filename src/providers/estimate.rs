@@ -1,0 +1,184 @@
+//! How many tokens a text is, about: for reservations, and for calls whose provider doesn't say.
+//!
+//! No tokenizer: every model has another one. Around four characters of English make a token, two of
+//! other alphabets, one of ideographs.
+
+use serde_json::Value;
+
+use super::ChatRequest;
+
+/// What the frame of a message (role, separators) costs.
+const MESSAGE: u64 = 4;
+/// What begins the answer.
+const PRIMING: u64 = 3;
+/// An image, whatever its size: about a square of 1,024 pixels in high detail. Sound and files count the same.
+const ATTACHMENT: u64 = 800;
+
+/// Counts text that comes in pieces.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TextMeter {
+    quarters: u64,
+}
+
+impl TextMeter {
+    pub fn add(&mut self, text: &str) {
+        self.quarters += if text.is_ascii() {
+            text.len() as u64
+        } else {
+            text.chars()
+                .map(|c| {
+                    if c.is_ascii() {
+                        1
+                    } else if c < '\u{2e80}' {
+                        2
+                    } else {
+                        4
+                    }
+                })
+                .sum()
+        };
+    }
+
+    pub fn tokens(self) -> u64 {
+        self.quarters.div_ceil(4)
+    }
+}
+
+/// Tokens of a text.
+pub fn text(text: &str) -> u64 {
+    let mut meter = TextMeter::default();
+    meter.add(text);
+    meter.tokens()
+}
+
+/// Tokens that a request puts in: its messages, tools and answer schema.
+pub fn input(request: &ChatRequest) -> u64 {
+    let body = &request.body;
+    let messages = body.get("messages").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let schemas = ["tools", "functions", "response_format"].iter().filter_map(|name| body.get(*name));
+    messages.iter().map(message).sum::<u64>() + schemas.map(json).sum::<u64>() + PRIMING
+}
+
+/// What a call may come to: its input, and as much output as it allows or as is typical.
+pub fn call(request: &ChatRequest, typical_output: u64) -> u64 {
+    let number = |name: &str| request.body.get(name).and_then(Value::as_u64);
+    let output = number("max_completion_tokens").or_else(|| number("max_tokens")).unwrap_or(typical_output);
+    let answers = number("n").unwrap_or(1).clamp(1, 128);
+    input(request).saturating_add(output.saturating_mul(answers))
+}
+
+fn message(message: &Value) -> u64 {
+    let content = match message.get("content") {
+        Some(Value::String(content)) => prose(content),
+        Some(Value::Array(parts)) => parts.iter().map(part).sum(),
+        _ => 0,
+    };
+    let called = ["tool_calls", "function_call"].iter().filter_map(|name| message.get(*name));
+    let name = message.get("name").and_then(Value::as_str).map_or(0, text);
+    MESSAGE + content + called.map(json).sum::<u64>() + name
+}
+
+fn part(part: &Value) -> u64 {
+    match part.get("text").and_then(Value::as_str) {
+        Some(content) => prose(content),
+        None => part.as_str().map_or(ATTACHMENT, prose),
+    }
+}
+
+/// A text in which `data:` URLs count as attachments, not by their length.
+fn prose(content: &str) -> u64 {
+    const MARK: &str = ";base64,";
+    let (mut meter, mut attachments, mut rest) = (TextMeter::default(), 0, content);
+    while let Some(at) = rest.find(MARK) {
+        let (before, after) = (&rest[..at], &rest[at + MARK.len()..]);
+        let encoded = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=' | b'-' | b'_');
+        let end = after.bytes().position(|b| !encoded(b)).unwrap_or(after.len());
+        meter.add(before);
+        if before.contains("data:") {
+            attachments += ATTACHMENT;
+        } else {
+            meter.add(&after[..end]);
+        }
+        rest = &after[end..];
+    }
+    meter.add(rest);
+    meter.tokens() + attachments
+}
+
+/// A value counts as its JSON text.
+fn json(value: &Value) -> u64 {
+    struct Counted(u64);
+    impl std::io::Write for Counted {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len() as u64;
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut counted = Counted(0);
+    serde_json::to_writer(&mut counted, value).map_or(0, |()| counted.0.div_ceil(4))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn request(body: Value) -> ChatRequest {
+        let Value::Object(body) = body else { panic!("an object") };
+        ChatRequest { body, stream: false }
+    }
+
+    #[test]
+    fn scripts_differ() {
+        assert_eq!(text(""), 0);
+        assert_eq!(text("four"), 1);
+        assert_eq!(text("fours"), 2);
+        assert_eq!(text("слово"), 3);
+        assert_eq!(text("漢字かな"), 4);
+        let mut pieces = TextMeter::default();
+        "One two three".chars().for_each(|c| pieces.add(&c.to_string()));
+        assert_eq!(pieces.tokens(), text("One two three"), "pieces count as the whole");
+    }
+
+    #[test]
+    fn messages_and_tools_count() {
+        let one = input(&request(json!({"messages": [{"role": "user", "content": "Hello there"}]})));
+        assert_eq!(one, MESSAGE + 3 + PRIMING);
+        let parts =
+            json!({"messages": [{"role": "user", "content": [{"type": "text", "text": "Hello there"}]}]});
+        assert_eq!(input(&request(parts)), one);
+        let tools = json!({"messages": [{"role": "user", "content": "Hello there"}],
+            "tools": [{"type": "function", "function": {"name": "read_source", "parameters": {}}}]});
+        assert!(input(&request(tools)) > one + 10);
+        assert_eq!(input(&request(json!({"messages": "nonsense"}))), PRIMING);
+    }
+
+    #[test]
+    fn an_image_counts_as_one_however_large() {
+        let url = format!("data:image/png;base64,{}", "A".repeat(400_000));
+        let part = json!({"messages": [{"role": "user", "content": [
+            {"type": "image_url", "image_url": {"url": url}}]}]});
+        assert_eq!(input(&request(part)), MESSAGE + ATTACHMENT + PRIMING);
+        let inline = json!({"messages": [{"role": "user", "content": format!("See ![x]({url}) there")}]});
+        let counted = input(&request(inline));
+        assert!((ATTACHMENT..ATTACHMENT + 40).contains(&counted), "{counted}");
+    }
+
+    #[test]
+    fn a_call_reserves_what_it_may_put_out() {
+        let body = |more: Value| {
+            let mut request = request(json!({"messages": []}));
+            request.body.extend(more.as_object().cloned().unwrap());
+            request
+        };
+        assert_eq!(call(&body(json!({})), 500), PRIMING + 500);
+        assert_eq!(call(&body(json!({"max_tokens": 20})), 500), PRIMING + 20);
+        assert_eq!(call(&body(json!({"max_tokens": 20, "max_completion_tokens": 30})), 500), PRIMING + 30);
+        assert_eq!(call(&body(json!({"max_tokens": 20, "n": 3})), 500), PRIMING + 60);
+        assert_eq!(call(&body(json!({"max_tokens": u64::MAX, "n": 3})), 500), u64::MAX);
+    }
+}

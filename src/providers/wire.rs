@@ -1,0 +1,216 @@
+//! Speaks to a provider in OpenAI's wire format: one request, one answer or one failure.
+//!
+//! Which provider is asked, and what a failure means for the next call, is the pool's to decide.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::StreamExt;
+use http::{HeaderValue, header};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::{Map, Value};
+use tokio::time::{Instant, timeout_at};
+
+use super::headers::LimitHeaders;
+use super::reading::{self, Body};
+use super::upstream::{Tally, UpstreamAnswer, UpstreamBody};
+use super::{ChatRequest, Failure, completion, estimate, fault};
+use crate::clock::SharedClock;
+
+/// Where a provider is spoken to, and with which key.
+#[derive(Debug, Clone)]
+pub struct Endpoint {
+    /// The URL before `/chat/completions`, as a rule ending in `/v1`.
+    pub base_url: String,
+    pub key: Option<Secret>,
+}
+
+/// A provider's key. It shows itself to nobody but the wire.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Arc<str>);
+
+impl Secret {
+    pub fn new(text: impl Into<Arc<str>>) -> Self {
+        Self(text.into())
+    }
+
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// How long a provider may keep us waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// From the request to the answer's head, and for streams to the first piece.
+    pub first_byte: Duration,
+    /// Between two parts of an answer. A stream's comments don't count as parts.
+    pub idle: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self { first_byte: Duration::from_mins(1), idle: Duration::from_mins(1) }
+    }
+}
+
+/// What of an error's body is read, in bytes.
+const ERROR_BODY_MAX: usize = 1 << 20;
+/// A host that doesn't take the connection by then won't.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// Cheap to clone; clones share the connections.
+#[derive(Clone)]
+pub struct WireClient {
+    http: reqwest::Client,
+    clock: SharedClock,
+    timeouts: Timeouts,
+}
+
+impl WireClient {
+    /// # Errors
+    /// The TLS library can't be set up: a sentence for the operator.
+    pub fn new(clock: SharedClock, timeouts: Timeouts) -> Result<Self, String> {
+        let builder = || {
+            reqwest::Client::builder()
+                .user_agent(concat!("tollkeeper/", env!("CARGO_PKG_VERSION")))
+                .redirect(reqwest::redirect::Policy::none())
+                .connect_timeout(CONNECT.min(timeouts.first_byte))
+        };
+        let http = builder().build().or_else(|_| {
+            // A bare machine, fit for the demo and for upstreams beside it.
+            tracing::warn!(
+                "this machine has no certificates of authorities; providers can't be asked over https"
+            );
+            builder().tls_certs_only([]).build()
+        });
+        let http = http.map_err(|error| format!("the HTTP client can't be set up: {error}"))?;
+        Ok(Self { http, clock, timeouts })
+    }
+
+    /// Makes one call. A stream is answered with once its first piece is there: a chunk that says
+    /// something or finishes, not one that only names the role.
+    ///
+    /// # Errors
+    /// Whatever went wrong before that.
+    pub async fn send(
+        &self,
+        endpoint: &Endpoint,
+        model: &str,
+        request: &ChatRequest,
+    ) -> Result<UpstreamAnswer, Failure> {
+        let Timeouts { first_byte, idle } = self.timeouts;
+        let deadline = Instant::now() + first_byte;
+        let key = endpoint.key.as_ref().map(Secret::expose);
+        let outgoing = self.outgoing(endpoint, model, request)?;
+        let response = timeout_at(deadline, outgoing.send()).await.map_err(|_| Failure::Timeout)?;
+        let response = response
+            .map_err(|error| if error.is_timeout() { Failure::Timeout } else { Failure::Connection })?;
+
+        let (status, headers) = (response.status(), response.headers().clone());
+        let mut body: Body = Box::pin(response.bytes_stream().map(|bytes| bytes.map_err(|_| ())));
+        if status.is_client_error() || status.is_server_error() {
+            let said = reading::collect(&mut body, Bytes::new(), idle.min(first_byte), ERROR_BODY_MAX).await;
+            return Err(fault::of_status(status, &headers, &said.unwrap_or_default(), key, self.clock.now()));
+        }
+        if !status.is_success() {
+            return Err(Failure::Garbled("a redirection"));
+        }
+
+        let limits = LimitHeaders::read(&headers, self.clock.now());
+        let tally = Tally::new(estimate::input(request));
+        let answer = if request.stream {
+            // By the first byte, not by the content type: gateways get that wrong.
+            match reading::first_byte(&mut body, deadline).await? {
+                (_, b'<') => return Err(Failure::Garbled("a page of HTML")),
+                (begun, b'{' | b'[') => {
+                    let completion = reading::whole(&mut body, begun, idle).await?;
+                    completion::read_whole(&completion, &tally, key)?;
+                    UpstreamBody::Stream(reading::events_of_whole(&completion, &tally), tally)
+                }
+                (begun, _) => {
+                    let events =
+                        reading::events_of_stream(body, begun, deadline, idle, tally.clone(), key).await?;
+                    UpstreamBody::Stream(events, tally)
+                }
+            }
+        } else {
+            let completion = reading::whole(&mut body, Bytes::new(), idle).await?;
+            completion::read_whole(&completion, &tally, key)?;
+            UpstreamBody::Whole { completion, step: tally.step() }
+        };
+        Ok(UpstreamAnswer { limits, body: answer })
+    }
+
+    fn outgoing(
+        &self,
+        endpoint: &Endpoint,
+        model: &str,
+        request: &ChatRequest,
+    ) -> Result<reqwest::RequestBuilder, Failure> {
+        let url = format!("{}/chat/completions", endpoint.base_url.trim_end_matches('/'));
+        let body = serde_json::to_vec(&Outgoing { model, request })
+            .map_err(|_| Failure::Garbled("a request that can't be written"))?;
+        let accept = if request.stream { "text/event-stream" } else { "application/json" };
+        let mut outgoing = self
+            .http
+            .post(url)
+            .header(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))
+            .header(header::ACCEPT, HeaderValue::from_static(accept))
+            .body(body);
+        if let Some(key) = &endpoint.key {
+            // A key that no header can carry is as good as one that the provider refuses.
+            let mut value =
+                HeaderValue::try_from(format!("Bearer {}", key.expose())).map_err(|_| Failure::Status {
+                    status: 401,
+                    retry_after_ms: None,
+                    reset_ms: None,
+                    message: None,
+                    code: None,
+                })?;
+            value.set_sensitive(true);
+            outgoing = outgoing.header(header::AUTHORIZATION, value);
+        }
+        Ok(outgoing)
+    }
+}
+
+/// The request's body with the members that are ours to set, written without a copy of the rest.
+struct Outgoing<'r> {
+    model: &'r str,
+    request: &'r ChatRequest,
+}
+
+impl Serialize for Outgoing<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let ChatRequest { body, stream } = self.request;
+        let mut map = to.serialize_map(None)?;
+        map.serialize_entry("model", self.model)?;
+        for (name, value) in body {
+            if !matches!(name.as_str(), "model" | "stream" | "stream_options") {
+                map.serialize_entry(name, value)?;
+            }
+        }
+        map.serialize_entry("stream", stream)?;
+        if *stream {
+            // The report is always asked for; whether the caller sees it is for the route to decide.
+            let mut options: Map<String, Value> =
+                body.get("stream_options").and_then(Value::as_object).cloned().unwrap_or_default();
+            options.insert("include_usage".into(), true.into());
+            map.serialize_entry("stream_options", &options)?;
+        }
+        map.end()
+    }
+}
+
+#[cfg(test)]
+#[path = "wire_tests.rs"]
+mod tests;

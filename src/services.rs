@@ -1,0 +1,82 @@
+//! The running service: its parts, built once and handed to routes, pages and commands.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::FromRef;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::SharedClock;
+use crate::config::Config;
+use crate::directory::Directory;
+use crate::identity::Identity;
+use crate::ledger::Ledger;
+use crate::limits::{Limiter, MemoryStore};
+use crate::providers::Pool;
+use crate::reports::Reports;
+use crate::store::Store;
+
+/// How long a stopping server waits for requests under way.
+const SHUTDOWN: Duration = Duration::from_secs(30);
+
+/// Cheap to clone: each part is a handle.
+#[derive(Clone, FromRef)]
+pub struct Services {
+    pub config: Arc<Config>,
+    pub clock: SharedClock,
+    pub store: Store,
+    pub identity: Identity,
+    pub directory: Directory,
+    pub limiter: Limiter,
+    pub ledger: Ledger,
+    pub pool: Pool,
+    pub reports: Reports,
+    /// Cancelled when the server is asked to stop: streams without an end of their own end then.
+    pub stopping: CancellationToken,
+}
+
+impl Services {
+    /// Starts the parts that a server needs, over a store that is open.
+    ///
+    /// # Errors
+    /// A sentence for the operator.
+    pub async fn start(config: Config, store: Store, clock: SharedClock, demo: bool) -> Result<Self, String> {
+        let ledger = Ledger::start(store.clone(), clock.clone());
+        let limiter = Limiter::new(
+            store.clone(),
+            clock.clone(),
+            ledger.clone(),
+            Arc::new(MemoryStore::default()),
+            config.defaults,
+            config.budget_mode,
+        );
+        let pool = crate::providers::start(&config, &store, &clock, &ledger, demo).await?;
+        let identity = Identity::new(store.clone(), clock.clone(), config.production)
+            .with_trusted_proxies(config.trusted_proxies.clone());
+        let stopping = CancellationToken::new();
+        tokio::spawn(stopping.clone().run_until_cancelled_owned(identity.clone().keep_tidy()));
+        Ok(Self {
+            identity,
+            directory: Directory::new(store.clone(), clock.clone()),
+            reports: Reports::new(store.clone(), clock.clone(), config.defaults),
+            config: Arc::new(config),
+            clock,
+            store,
+            limiter,
+            ledger,
+            pool,
+            stopping,
+        })
+    }
+
+    /// Waits for requests under way, writes what is queued and closes the database.
+    pub async fn stop(&self) {
+        if !self.ledger.close(SHUTDOWN).await {
+            tracing::warn!("some requests had not ended; their usage so far was not recorded");
+        }
+        if let Err(error) = self.identity.tidy().await {
+            tracing::warn!(%error, "when sessions and keys were last used was not recorded");
+        }
+        self.store.close().await;
+    }
+}

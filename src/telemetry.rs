@@ -1,0 +1,79 @@
+//! Logs and metrics. Neither ever holds a key, a password, a prompt or an output.
+
+use std::fmt::Write as _;
+
+use tracing_subscriber::EnvFilter;
+
+use crate::model::Error;
+use crate::services::Services;
+
+/// Logs to stderr: lines for people in development, JSON in production.
+///
+/// # Errors
+/// What `RUST_LOG` accepts, as a sentence.
+pub fn log(filter: Option<&str>, json: bool) -> Result<(), String> {
+    let filter = EnvFilter::builder()
+        .parse(filter.filter(|text| !text.is_empty()).unwrap_or("info"))
+        .map_err(|_| "RUST_LOG: is not accepted; it takes a filter like info or tollkeeper=debug,info".to_owned())?;
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // Fails only when a test has set one already.
+    let _ = if json { lines.json().flatten_event(true).try_init() } else { lines.with_ansi(false).try_init() };
+    Ok(())
+}
+
+/// The text of `/metrics`. Usage is read from the ledger, so it equals it, also after a restart.
+pub async fn render(services: &Services) -> Result<String, Error> {
+    let usage = crate::ledger::read::totals(&services.store).await?;
+    let mut tokens =
+        Metric::counter("tollkeeper_llm_tokens_total", "Tokens of finished model requests, by the ledger.");
+    let mut requests = Metric::counter("tollkeeper_llm_requests_total", "Finished model requests, by the ledger.");
+    for row in &usage {
+        let labels =
+            [("workspace", row.workspace.as_str()), ("route", row.route.as_str()), ("model", row.model.as_str())];
+        let [workspace, route, model] = labels;
+        tokens.sample(&[workspace, route, model, ("direction", "input")], row.input_tokens);
+        tokens.sample(&[workspace, route, model, ("direction", "output")], row.output_tokens);
+        requests.sample(&labels, row.requests);
+    }
+    let mut refusals = Metric::counter(
+        "tollkeeper_llm_refusals_total",
+        "Model requests that a limit refused, since this process started.",
+    );
+    for (workspace, limit, count) in services.ledger.refusals() {
+        refusals.sample(&[("workspace", workspace.as_str()), ("limit", limit.as_str())], count);
+    }
+    Ok([tokens, requests, refusals].map(|metric| metric.0).concat())
+}
+
+/// One metric in Prometheus' text format.
+struct Metric(String, &'static str);
+
+impl Metric {
+    fn counter(name: &'static str, help: &str) -> Self {
+        Self(format!("# HELP {name} {help}\n# TYPE {name} counter\n"), name)
+    }
+
+    fn sample(&mut self, labels: &[(&str, &str)], value: u64) {
+        let labels: Vec<String> = labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+        let _ = writeln!(self.0, "{}{{{}}} {value}", self.1, labels.join(","));
+    }
+}
+
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_in_the_text_format() {
+        let mut metric = Metric::counter("x_total", "Help.");
+        metric.sample(&[("model", "a\"b\\c"), ("limit", "rate")], 7);
+        assert_eq!(
+            metric.0,
+            "# HELP x_total Help.\n# TYPE x_total counter\nx_total{model=\"a\\\"b\\\\c\",limit=\"rate\"} 7\n"
+        );
+    }
+}
