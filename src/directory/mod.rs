@@ -4,6 +4,7 @@
 //! makes the database match a file, `demo` fills an empty one.
 
 pub mod apply;
+pub mod demo;
 pub mod file;
 mod list;
 mod password;
@@ -19,6 +20,7 @@ use crate::model::{Error, WorkspaceId};
 use crate::store::Store;
 
 pub use apply::{ApplyError, Report, apply};
+pub use demo::{DemoLogin, make_demo};
 pub use file::File;
 pub use list::{LIST_MAX, Page};
 pub use sealer::Sealer;
@@ -111,6 +113,15 @@ impl Directory {
         Ok(Some(Dashboard { workspace: workspace.into(), id, source, name, spec }))
     }
 
+    /// The dashboard for someone who sees these workspaces, or all where none are named. One of another
+    /// workspace is as missing as one that isn't there.
+    pub async fn dashboard_seen(&self, id: &str, seen: Option<&[WorkspaceId]>) -> Result<Dashboard, Error> {
+        self.dashboard(id)
+            .await?
+            .filter(|dashboard| seen.is_none_or(|seen| seen.contains(&dashboard.workspace)))
+            .ok_or_else(|| Error::no_such("dashboard", id))
+    }
+
     /// Saves a spec, if it fits the columns that the dashboard's source has by then. The same spec
     /// again changes nothing.
     pub async fn save_spec(&self, dashboard: &Dashboard, spec: &Spec, actor: &Actor) -> Result<(), Error> {
@@ -158,3 +169,5 @@ fn new_id() -> String {
     format!("{:032x}", rand::random::<u128>())
 }
 
+#[cfg(test)]
+mod tests;
