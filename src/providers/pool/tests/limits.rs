@@ -157,3 +157,34 @@ async fn bursts_never_exceed_a_keys_windows() {
     }
     assert_eq!(site.pool.status().iter().map(|row| row.in_flight).sum::<u64>(), 0);
 }
+
+#[tokio::test]
+async fn the_wait_it_names_is_exact() {
+    let limits = Limits {
+        rpm: Some(5),
+        rpd: Some(60),
+        tpm: Some(900),
+        tpd: Some(9_000),
+    };
+    let site = Site::new(&[Line("alpha", &["a1"], "m", "default", 1, limits)]).await;
+    let (mut random, mut refused) = (rand::rngs::StdRng::seed_from_u64(3), 0);
+    for _ in 0..600 {
+        site.script("sk-a1", Script::Answer(random.random_range(0..300), 0));
+        let estimate = random.random_range(1..1_000);
+        let ask = async || {
+            site.pool
+                .call(&site.admission, "default", request(estimate))
+                .await
+        };
+        if let Err(CallError::NoRoom { retry_after_ms, .. }) = ask().await {
+            refused += 1;
+            let wait = i64::try_from(retry_after_ms).unwrap();
+            site.clock.advance_ms(wait - 1);
+            assert!(ask().await.is_err(), "named too late");
+            site.clock.advance_ms(1);
+            ask().await.expect("named too early");
+        }
+        site.clock.advance_ms(random.random_range(0..20_000));
+    }
+    assert!(refused > 100, "{refused}");
+}
