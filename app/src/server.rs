@@ -68,10 +68,7 @@ mod tests {
     use super::*;
 
     async fn get(path: &str, cookie: &str) -> Response {
-        let request = Request::get(path)
-            .header("cookie", cookie)
-            .body(Body::empty())
-            .unwrap();
+        let request = Request::get(path).header("cookie", cookie).body(Body::empty()).unwrap();
         pages(()).oneshot(request).await.unwrap()
     }
 
@@ -84,10 +81,7 @@ mod tests {
     async fn every_answer_has_a_nonce_of_its_own() {
         let policy = async || {
             let response = get("/login", "").await;
-            response.headers()[header::CONTENT_SECURITY_POLICY]
-                .to_str()
-                .unwrap()
-                .to_owned()
+            response.headers()[header::CONTENT_SECURITY_POLICY].to_str().unwrap().to_owned()
         };
         assert!(policy().await.contains("'nonce-"));
         assert_ne!(policy().await, policy().await);
@@ -95,11 +89,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_theme_is_in_the_first_html() {
-        assert!(
-            text(get("/login", "theme=dark").await)
-                .await
-                .contains("data-theme=\"dark\"")
-        );
+        assert!(text(get("/login", "theme=dark").await).await.contains("data-theme=\"dark\""));
         assert!(!text(get("/login", "").await).await.contains("data-theme"));
     }
 
