@@ -8,8 +8,9 @@ pub mod audit;
 #[cfg(feature = "server")]
 pub mod clock;
 #[cfg(feature = "server")]
-pub mod directory;
 pub mod config;
+#[cfg(feature = "server")]
+pub mod directory;
 #[cfg(feature = "server")]
 pub mod identity;
 #[cfg(feature = "server")]

@@ -7,7 +7,6 @@ pub mod apply;
 pub mod demo;
 pub mod file;
 mod list;
-mod password;
 mod sealer;
 
 use serde_json::json;
@@ -162,11 +161,6 @@ impl Directory {
         tx.commit().await?;
         Ok(())
     }
-}
-
-/// An id that nobody can guess and nothing else has.
-fn new_id() -> String {
-    format!("{:032x}", rand::random::<u128>())
 }
 
 #[cfg(test)]

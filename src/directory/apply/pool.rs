@@ -9,7 +9,6 @@ use super::current::{self, Current};
 use super::report::{Settings, settings};
 use super::{ApplyError, Run, Subject};
 use crate::directory::file::{File, Model, Platform, Secret};
-use crate::directory::new_id;
 
 type Done = Result<(), ApplyError>;
 
@@ -92,6 +91,11 @@ async fn put_key(
     .execute(&mut *run.tx)
     .await?;
     put(run, key_subject(platform, label), before, after).await
+}
+
+/// The id of a key that is new. It names the key wherever its usage is counted.
+fn new_id() -> String {
+    format!("k_{:032x}", rand::random::<u128>())
 }
 
 fn key_subject(platform: &str, label: &str) -> Subject<'static> {

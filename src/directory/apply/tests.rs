@@ -233,7 +233,7 @@ async fn one_file_after_another_leaves_what_the_other_alone_makes() {
              FROM sources ORDER BY 1",
             "SELECT id || workspace_id || source_id || name || managed FROM dashboards ORDER BY 1",
             "SELECT id || base_url || position || managed FROM platforms ORDER BY 1",
-            "SELECT platform_id || label || substr(sealed, 33) || position || managed FROM platform_keys ORDER BY 1",
+            "SELECT platform_id || label || substr(sealed, 36) || position || managed FROM platform_keys ORDER BY 1",
             "SELECT platform_id || model_id || alias || COALESCE(rpm, '') || priority || position || managed
              FROM platform_models ORDER BY 1",
         ] {
@@ -248,7 +248,8 @@ async fn one_file_after_another_leaves_what_the_other_alone_makes() {
         .fetch_one(both.store.read())
         .await
         .unwrap();
-    assert!(crate::directory::password::fits("a quite different password", &hash));
+    let passwords = crate::identity::Passwords::default();
+    assert!(passwords.verify("a quite different password".into(), Some(hash)).await.unwrap());
     assert!(matches!(audit::verify(&both.store).await.unwrap(), audit::Verdict::Whole { .. }));
 }
 
