@@ -162,4 +162,6 @@ impl Run<'_> {
 }
 
 #[cfg(test)]
+mod random_files;
+#[cfg(test)]
 mod tests;

@@ -19,26 +19,30 @@ impl Sealer for Mirror {
     }
 }
 
-struct Site {
+pub(super) struct Site {
     store: Store,
     clock: std::sync::Arc<ManualClock>,
     _folder: tempfile::TempDir,
 }
 
-type Dump = BTreeMap<String, Vec<String>>;
+pub(super) type Dump = BTreeMap<String, Vec<String>>;
 
 impl Site {
-    async fn new() -> Self {
+    pub(super) async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&DatabaseUrl::Sqlite(folder.path().join("x.db"))).await.unwrap();
         Site { store, clock: ManualClock::new(Timestamp(1_790_000_000_000)), _folder: folder }
     }
 
-    async fn apply(&self, text: &str) -> Result<Report, ApplyError> {
+    pub(super) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub(super) async fn apply(&self, text: &str) -> Result<Report, ApplyError> {
         self.run(text, false).await
     }
 
-    async fn run(&self, text: &str, dry_run: bool) -> Result<Report, ApplyError> {
+    pub(super) async fn run(&self, text: &str, dry_run: bool) -> Result<Report, ApplyError> {
         self.clock.advance_ms(1_000);
         let file = File::from_bytes("d.toml", text.as_bytes(), &|_| None).unwrap();
         apply(&self.store, &*self.clock, &Mirror, &file, dry_run).await
@@ -55,7 +59,7 @@ impl Site {
     }
 
     /// Every row of every table.
-    async fn dump(&self) -> Dump {
+    pub(super) async fn dump(&self) -> Dump {
         let tables: Vec<String> = sqlx::query_scalar("SELECT name FROM sqlite_master WHERE type = 'table'")
             .fetch_all(self.store.read())
             .await
@@ -69,6 +73,29 @@ impl Site {
             dump.insert(table, rows);
         }
         dump
+    }
+
+    /// All that a file decides: without usage, trail, ids that are drawn and who was removed.
+    pub(super) async fn state(&self) -> Vec<Vec<String>> {
+        let mut state = Vec::new();
+        for query in [
+            "SELECT id || name || managed FROM workspaces ORDER BY 1",
+            "SELECT workspace_id || COALESCE(rate_per_minute, -1) || ',' || COALESCE(daily_token_budget, -1)
+             FROM workspace_limits WHERE COALESCE(rate_per_minute, daily_token_budget) IS NOT NULL ORDER BY 1",
+            "SELECT email || admin || managed FROM users WHERE removed_at_ms IS NULL ORDER BY 1",
+            "SELECT email || workspace_id || role || memberships.managed
+             FROM memberships JOIN users ON users.id = user_id ORDER BY 1",
+            "SELECT id || workspace_id || name || kind || columns || COALESCE(inline_rows, '') || managed
+             FROM sources ORDER BY 1",
+            "SELECT id || workspace_id || source_id || name || managed FROM dashboards ORDER BY 1",
+            "SELECT id || base_url || position || managed FROM platforms ORDER BY 1",
+            "SELECT platform_id || label || substr(sealed, 36) || position || managed FROM platform_keys ORDER BY 1",
+            "SELECT platform_id || model_id || alias || COALESCE(rpm, '') || priority || position || managed
+             FROM platform_models ORDER BY 1",
+        ] {
+            state.push(sqlx::query_scalar(query).fetch_all(self.store.read()).await.unwrap());
+        }
+        state
     }
 
     async fn actions(&self) -> Vec<(String, Value, Value)> {
@@ -220,30 +247,8 @@ async fn one_file_after_another_leaves_what_the_other_alone_makes() {
     both.apply(A).await.unwrap();
     both.apply(B).await.unwrap();
     alone.apply(B).await.unwrap();
-    let state = async |site: &Site| {
-        let mut state = Vec::new();
-        for query in [
-            "SELECT id || name || managed FROM workspaces ORDER BY 1",
-            "SELECT workspace_id || COALESCE(rate_per_minute, -1) || ',' || COALESCE(daily_token_budget, -1)
-             FROM workspace_limits ORDER BY 1",
-            "SELECT email || admin || managed FROM users WHERE removed_at_ms IS NULL ORDER BY 1",
-            "SELECT email || workspace_id || role || memberships.managed
-             FROM memberships JOIN users ON users.id = user_id ORDER BY 1",
-            "SELECT id || workspace_id || name || kind || columns || COALESCE(inline_rows, '') || managed
-             FROM sources ORDER BY 1",
-            "SELECT id || workspace_id || source_id || name || managed FROM dashboards ORDER BY 1",
-            "SELECT id || base_url || position || managed FROM platforms ORDER BY 1",
-            "SELECT platform_id || label || substr(sealed, 36) || position || managed FROM platform_keys ORDER BY 1",
-            "SELECT platform_id || model_id || alias || COALESCE(rpm, '') || priority || position || managed
-             FROM platform_models ORDER BY 1",
-        ] {
-            let rows: Vec<String> = sqlx::query_scalar(query).fetch_all(site.store.read()).await.unwrap();
-            assert!(!rows.is_empty(), "{query}");
-            state.push(rows);
-        }
-        state
-    };
-    assert_eq!(state(&both).await, state(&alone).await);
+    assert!(both.state().await.iter().all(|rows| !rows.is_empty()));
+    assert_eq!(both.state().await, alone.state().await);
     let hash: String = sqlx::query_scalar("SELECT password_hash FROM users WHERE email = 'ada@example.com'")
         .fetch_one(both.store.read())
         .await
