@@ -55,6 +55,7 @@ impl Services {
             .with_trusted_proxies(config.trusted_proxies.clone());
         let stopping = CancellationToken::new();
         tokio::spawn(stopping.clone().run_until_cancelled_owned(identity.clone().keep_tidy()));
+        tokio::spawn(pool.clone().run(stopping.clone()));
         Ok(Self {
             identity,
             directory: Directory::new(store.clone(), clock.clone()),
