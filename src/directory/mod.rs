@@ -7,7 +7,6 @@ pub mod apply;
 pub mod demo;
 pub mod file;
 mod list;
-mod sealer;
 
 use serde_json::json;
 
@@ -22,7 +21,6 @@ pub use apply::{ApplyError, Report, apply};
 pub use demo::{DemoLogin, make_demo};
 pub use file::File;
 pub use list::{LIST_MAX, Page};
-pub use sealer::Sealer;
 
 /// A source with its inline rows.
 #[derive(Debug, Clone, PartialEq)]
@@ -110,15 +108,6 @@ impl Directory {
         };
         let spec = spec.map(|spec| list::json(&id, &spec)).transpose()?;
         Ok(Some(Dashboard { workspace: workspace.into(), id, source, name, spec }))
-    }
-
-    /// The dashboard for someone who sees these workspaces, or all where none are named. One of another
-    /// workspace is as missing as one that isn't there.
-    pub async fn dashboard_seen(&self, id: &str, seen: Option<&[WorkspaceId]>) -> Result<Dashboard, Error> {
-        self.dashboard(id)
-            .await?
-            .filter(|dashboard| seen.is_none_or(|seen| seen.contains(&dashboard.workspace)))
-            .ok_or_else(|| Error::no_such("dashboard", id))
     }
 
     /// Saves a spec, if it fits the columns that the dashboard's source has by then. The same spec

@@ -66,10 +66,10 @@ async fn put_key(
 ) -> Done {
     let id = is.map_or_else(new_id, |is| is.id.clone());
     let same_secret =
-        is.is_some_and(|is| run.sealer.open(&is.id, &is.sealed).as_deref() == Some(secret.reveal()));
+        is.is_some_and(|is| run.secret_key.open(&is.id, &is.sealed).as_deref() == Ok(secret.reveal()));
     let sealed = match is {
         Some(is) if same_secret => is.sealed.clone(),
-        _ => run.sealer.seal(&id, secret.reveal()).map_err(ApplyError::Refused)?,
+        _ => run.secret_key.seal(&id, secret.reveal()),
     };
     let before = is.map(|is| key_settings(platform, label, is.position, is.managed));
     let mut after = key_settings(platform, label, position, true);
