@@ -17,10 +17,11 @@ use tokio::sync::Semaphore;
 
 use super::*;
 use crate::clock::{Clock as _, ManualClock};
+use crate::config::SingleModel;
 use crate::ledger::{StepUsage, WindowKind, WindowRow, window_row};
 use crate::model::{Timestamp, Usage};
 use crate::providers::{
-    CandidateId, Event, Limits, Piece, QuotaRow, Sent, SingleModel, StatedLimits, Target, UNTIL_CHANGED,
+    CandidateId, Event, Limits, Piece, QuotaRow, Sent, StatedLimits, Target, UNTIL_CHANGED,
 };
 use crate::store::DatabaseUrl;
 
