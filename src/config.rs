@@ -111,6 +111,8 @@ impl Config {
     pub fn secret_key_file(&self) -> PathBuf {
         match &self.database {
             DatabaseUrl::Sqlite(path) => path.with_extension("key"),
+            // There is no file to put it beside; replicas on other machines need the variable.
+            DatabaseUrl::Postgres(_) => PathBuf::from("data/tollkeeper.key"),
         }
     }
 }

@@ -26,13 +26,13 @@ const TODAY: &str = "WITH today AS (
     LEFT JOIN (
         SELECT workspace_id, CAST(SUM(input_tokens) AS BIGINT) AS input, CAST(SUM(output_tokens) AS BIGINT) AS output,
             CAST(SUM(requests) AS BIGINT) AS requests
-        FROM llm_usage WHERE day = $1 GROUP BY workspace_id
+        FROM llm_usage WHERE day = date($1) GROUP BY workspace_id
     ) u ON u.workspace_id = w.id
     LEFT JOIN (
         SELECT workspace_id,
             CAST(SUM(CASE WHEN kind = 'rate' THEN refused ELSE 0 END) AS BIGINT) AS rate,
             CAST(SUM(CASE WHEN kind = 'budget' THEN refused ELSE 0 END) AS BIGINT) AS budget
-        FROM llm_refusals WHERE day = $1 GROUP BY workspace_id
+        FROM llm_refusals WHERE day = date($1) GROUP BY workspace_id
     ) r ON r.workspace_id = w.id
     {scope}
 )";
@@ -212,8 +212,8 @@ impl Reports {
         let ids: Vec<WorkspaceId> = rows.iter().map(|row| row.id.clone()).collect();
         let list = statement.list(&ids);
         statement.push(&format!(
-            "SELECT workspace_id, day, CAST(SUM(input_tokens + output_tokens) AS BIGINT) FROM llm_usage
-             WHERE workspace_id IN ({list}) AND day >= {from} AND day <= {to} GROUP BY workspace_id, day"
+            "SELECT workspace_id, CAST(day AS TEXT), CAST(SUM(input_tokens + output_tokens) AS BIGINT) FROM llm_usage
+             WHERE workspace_id IN ({list}) AND day >= date({from}) AND day <= date({to}) GROUP BY workspace_id, day"
         ));
         let sums: Vec<(String, String, i64)> = statement.query().fetch_all(self.store.read()).await?;
         let mut weeks: HashMap<WorkspaceId, Vec<u64>> = HashMap::new();
