@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::audit::{self, Actor};
+use crate::model::ids::is_id;
 use crate::model::limit::{LimitChange, Overrides};
 use crate::model::{Day, Error, Setting, Timestamp, WorkspaceId};
 use crate::store::{Store, Tx, to_u64};
@@ -44,6 +45,9 @@ pub async fn change(
     workspace: &WorkspaceId,
     change: LimitChange,
 ) -> Result<Overrides, Error> {
+    if !is_id(workspace.as_str()) {
+        return Err(Error::no_such("workspace", workspace.as_str()));
+    }
     let mut tx = store.begin().await?;
     let known: Option<(i64,)> = sqlx::query_as("SELECT 1 FROM workspaces WHERE id = $1")
         .bind(workspace.as_str().to_owned())

@@ -7,6 +7,7 @@ use sqlx::query::QueryAs;
 use sqlx::{Any, AssertSqlSafe};
 
 use super::{Columns, Reports, Scope};
+use crate::model::ids::is_id;
 use crate::model::reports::{
     NEAR_PERCENT, PAGE_SIZE, Totals, WorkspaceFilter, WorkspaceListRow, WorkspaceRow, WorkspaceSort,
     WorkspacesPage, WorkspacesQuery,
@@ -108,6 +109,9 @@ impl Reports {
     /// # Errors
     /// `NotFound` for one that doesn't exist.
     pub async fn workspace_row(&self, workspace: &WorkspaceId) -> Result<WorkspaceRow, Error> {
+        if !is_id(workspace.as_str()) {
+            return Err(Error::no_such("workspace", workspace.as_str()));
+        }
         let rows = self.workspace_rows(&Scope::Only(vec![workspace.clone()])).await?;
         rows.into_iter().next().ok_or_else(|| Error::no_such("workspace", workspace.as_str()))
     }
@@ -255,7 +259,7 @@ fn order(sort: WorkspaceSort) -> &'static str {
 /// A pattern that finds `text` anywhere, its own `%`, `_` and `\` taken as they are.
 fn like(text: &str) -> String {
     let mut pattern = String::from("%");
-    for c in text.to_lowercase().chars().take(200) {
+    for c in text.to_lowercase().chars().filter(|c| !c.is_control()).take(200) {
         if matches!(c, '%' | '_' | '\\') {
             pattern.push('\\');
         }
