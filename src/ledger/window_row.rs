@@ -25,9 +25,7 @@ impl WindowKind {
 
     /// Reads what the table has; nothing for what others wrote and this doesn't know.
     pub fn parse(text: &str) -> Option<Self> {
-        [WindowKind::Request, WindowKind::Tokens]
-            .into_iter()
-            .find(|kind| kind.as_str() == text)
+        [WindowKind::Request, WindowKind::Tokens].into_iter().find(|kind| kind.as_str() == text)
     }
 }
 
@@ -45,7 +43,7 @@ pub struct WindowRow {
 }
 
 /// Writes rows in the transaction that writes what they belong to.
-pub async fn insert(tx: &mut Tx, rows: &[WindowRow]) -> Result<(), sqlx::Error> {
+pub async fn insert(tx: &mut Tx, rows: impl IntoIterator<Item = &WindowRow>) -> Result<(), sqlx::Error> {
     for row in rows {
         sqlx::query(
             "INSERT INTO rate_limit_usage (platform, model_id, key_id, kind, tokens, created_at_ms)
