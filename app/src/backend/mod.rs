@@ -10,5 +10,6 @@ mod error;
 pub(crate) mod flash;
 #[cfg(feature = "ssr")]
 pub(crate) mod request;
+pub(crate) mod workspaces;
 
 pub(crate) use error::PageError;
