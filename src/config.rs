@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::limits::BudgetMode;
 use crate::model::limit::{BUDGET_MAX, Defaults, RATE_MAX, parse_limit};
 use crate::model::{Limit, ids};
+use crate::providers::SingleModel;
 use crate::store::DatabaseUrl;
 
 /// Requests a UTC day over all models of one OpenRouter key, unless set otherwise.
@@ -31,20 +32,6 @@ pub struct Config {
     pub trusted_proxies: Vec<Network>,
     pub first_byte_timeout: Duration,
     pub idle_timeout: Duration,
-}
-
-#[derive(Clone, PartialEq, Eq)]
-pub struct SingleModel {
-    pub platform: String,
-    pub base_url: String,
-    pub api_key: Option<String>,
-    pub model: String,
-}
-
-impl std::fmt::Debug for SingleModel {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "SingleModel({}/{})", self.platform, self.model)
-    }
 }
 
 #[derive(Clone, PartialEq, Eq)]
@@ -220,7 +207,7 @@ impl Env<'_> {
         Some(SingleModel {
             platform,
             base_url: base_url.trim_end_matches('/').to_owned(),
-            api_key: self.get("LLM_API_KEY"),
+            api_key: self.get("LLM_API_KEY").unwrap_or_default(),
             model,
         })
     }

@@ -4,11 +4,17 @@
 pub mod model;
 
 #[cfg(feature = "server")]
+pub mod api;
+#[cfg(feature = "server")]
 pub mod audit;
+#[cfg(feature = "server")]
+pub mod chat;
 #[cfg(feature = "server")]
 pub mod clock;
 #[cfg(feature = "server")]
 pub mod config;
+#[cfg(feature = "server")]
+pub mod directory;
 #[cfg(feature = "server")]
 pub mod identity;
 #[cfg(feature = "server")]
@@ -20,4 +26,8 @@ pub mod providers;
 #[cfg(feature = "server")]
 pub mod reports;
 #[cfg(feature = "server")]
+pub mod services;
+#[cfg(feature = "server")]
 pub mod store;
+#[cfg(feature = "server")]
+pub mod telemetry;

@@ -51,8 +51,13 @@ impl Services {
             config.budget_mode,
         );
         let pool = crate::providers::start(&config, &store, &clock, &ledger, demo).await?;
+        let identity = Identity::new(store.clone(), clock.clone(), config.production)
+            .with_trusted_proxies(config.trusted_proxies.clone());
+        let stopping = CancellationToken::new();
+        tokio::spawn(stopping.clone().run_until_cancelled_owned(identity.clone().keep_tidy()));
+        tokio::spawn(pool.clone().run(stopping.clone()));
         Ok(Self {
-            identity: Identity::new(store.clone(), clock.clone(), config.production),
+            identity,
             directory: Directory::new(store.clone(), clock.clone()),
             reports: Reports::new(store.clone(), clock.clone(), config.defaults),
             config: Arc::new(config),
@@ -61,7 +66,7 @@ impl Services {
             limiter,
             ledger,
             pool,
-            stopping: CancellationToken::new(),
+            stopping,
         })
     }
 
@@ -69,6 +74,9 @@ impl Services {
     pub async fn stop(&self) {
         if !self.ledger.close(SHUTDOWN).await {
             tracing::warn!("some requests had not ended; their usage so far was not recorded");
+        }
+        if let Err(error) = self.identity.tidy().await {
+            tracing::warn!(%error, "when sessions and keys were last used was not recorded");
         }
         self.store.close().await;
     }

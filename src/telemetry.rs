@@ -11,9 +11,9 @@ use crate::services::Services;
 ///
 /// # Errors
 /// What `RUST_LOG` accepts, as a sentence.
-pub fn log(filter: Option<&str>, json: bool) -> Result<(), String> {
+pub fn log(filter: &str, json: bool) -> Result<(), String> {
     let filter = EnvFilter::builder()
-        .parse(filter.filter(|text| !text.is_empty()).unwrap_or("info"))
+        .parse(filter)
         .map_err(|_| "RUST_LOG: is not accepted; it takes a filter like info or tollkeeper=debug,info".to_owned())?;
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     // Fails only when a test has set one already.

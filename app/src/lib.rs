@@ -4,11 +4,6 @@
 //! - `pages`: one file a page
 //! - `document`, `assets`, `server`: the server's side, the HTML document, the files beside it, the routes
 
-#![expect(
-    unreachable_pub,
-    reason = "`#[component]` makes public what it generates, in private modules too"
-)]
-
 mod app;
 #[cfg(feature = "ssr")]
 mod assets;

@@ -1,38 +1,37 @@
-//! The binary.
+//! The binary: reads the command, runs it, and says how it went by the exit code.
+
+mod commands;
 
 use std::num::NonZero;
 use std::process::ExitCode;
-use std::{env, io, thread};
+use std::thread;
 
-use tokio::net::TcpListener;
+use clap::Parser as _;
+use commands::{Cli, Failure};
 
 /// Rendering a page with resources waits on other tasks; with one worker it can wait for itself.
 const FEWEST_WORKERS: usize = 2;
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
+    // Ends with exit code 2 where the arguments are wrong.
+    let cli = Cli::parse();
+    let workers = thread::available_parallelism().map_or(FEWEST_WORKERS, NonZero::get).max(FEWEST_WORKERS);
+    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build() {
+        Ok(runtime) => runtime,
         Err(error) => {
-            eprintln!("tollkeeper: {error}");
+            eprintln!("tollkeeper: the runtime can't be started: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    match runtime.block_on(cli.run()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Failed(why)) => {
+            eprintln!("tollkeeper: {why}");
             ExitCode::FAILURE
         }
+        Err(Failure::Usage(faults)) => {
+            faults.iter().for_each(|fault| eprintln!("tollkeeper: {fault}"));
+            ExitCode::from(2)
+        }
     }
-}
-
-fn run() -> io::Result<()> {
-    let workers = thread::available_parallelism()
-        .map_or(FEWEST_WORKERS, NonZero::get)
-        .max(FEWEST_WORKERS);
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(workers)
-        .enable_all()
-        .build()?
-        .block_on(serve())
-}
-
-async fn serve() -> io::Result<()> {
-    let address = env::var("TOLLKEEPER_ADDR").unwrap_or_else(|_| "127.0.0.1:3000".to_owned());
-    let listener = TcpListener::bind(&address).await?;
-    println!("Tollkeeper is on http://{}", listener.local_addr()?);
-    axum::serve(listener, tollkeeper_app::server::pages(())).await
 }

@@ -158,7 +158,8 @@ CREATE TABLE sources (
   workspace_id  TEXT NOT NULL REFERENCES workspaces (id),
   name          TEXT NOT NULL,
   kind          TEXT NOT NULL,                 -- csv | json | postgres
-  definition    TEXT NOT NULL,                 -- JSON {columns:[{name,type}], rows?:[[…]]}
+  columns       TEXT NOT NULL,                 -- JSON [{name,type}], apart from the rows so that lists don't read them
+  inline_rows   TEXT NULL,                     -- JSON [[…]], where the definition has rows
   managed       INTEGER NOT NULL DEFAULT 0,
   created_at_ms INTEGER NOT NULL
 ) STRICT;

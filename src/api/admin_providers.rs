@@ -17,5 +17,5 @@ pub async fn handler(
     SettingsCaller(caller): SettingsCaller,
 ) -> ApiResult<Json<Vec<ProviderRow>>> {
     caller.require_admin()?;
-    Ok(Json(services.pool.status().await))
+    Ok(Json(services.pool.status()))
 }

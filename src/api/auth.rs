@@ -6,6 +6,7 @@
 //! | [`Signed`] | taken | taken | 401 |
 //! | [`SessionOnly`] | taken | 401 | 401 |
 //! | [`SettingsCaller`] | taken | 403 | 401 |
+//! | [`MaybeSession`] | taken | nobody | nobody |
 //! | [`KeyOnly`] | 401 | taken | 401, in OpenAI's shape |
 
 use std::net::{IpAddr, SocketAddr};
@@ -30,6 +31,10 @@ pub struct SessionOnly(pub Caller);
 /// A session, on a route of the settings: a key is known there, and refused.
 #[derive(Debug, Clone)]
 pub struct SettingsCaller(pub Caller);
+
+/// A session or nobody, where that decides what is shown; a key counts as nobody.
+#[derive(Debug, Clone)]
+pub struct MaybeSession(pub Option<Caller>);
 
 /// A key, on `/v1`.
 #[derive(Debug, Clone)]
@@ -80,6 +85,20 @@ where
                 Err(Error::Forbidden("API keys do not open the settings; sign in instead".into()).into())
             }
         }
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for MaybeSession
+where
+    Identity: FromRef<S>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        if bearer(&parts.headers).is_some() {
+            return Ok(MaybeSession(None));
+        }
+        Ok(MaybeSession(identify(parts, &Identity::from_ref(state)).await?))
     }
 }
 
@@ -166,8 +185,9 @@ mod tests {
     use super::super::testing::{Client, Served};
     use super::*;
     use crate::audit::Actor;
+    use crate::config::Network;
+    use crate::identity::NewKey;
     use crate::identity::testing::Site;
-    use crate::identity::{NewKey, TrustedProxies};
     use crate::model::Role;
 
     async fn served() -> (Served, Client, String) {
@@ -180,6 +200,10 @@ mod tests {
             .route(
                 "/settings",
                 get(async |SettingsCaller(caller): SettingsCaller| caller.email),
+            )
+            .route(
+                "/maybe",
+                get(async |MaybeSession(caller): MaybeSession| format!("{}", caller.is_some())),
             )
             .route("/v1/key", get(async |KeyOnly(caller): KeyOnly| caller.email));
         let served = Served::with(routes).await;
@@ -228,6 +252,14 @@ mod tests {
             );
             assert_eq!(anyone.get(path, &[]).await.status, nobody, "{path}");
         }
+    }
+
+    #[tokio::test]
+    async fn where_anyone_may_ask_a_session_is_told_from_the_rest() {
+        let (served, ada, key) = served().await;
+        assert_eq!(ada.get("/maybe", &[]).await.body, "true");
+        assert_eq!(served.client().get("/maybe", &[]).await.body, "false");
+        assert_eq!(ada.get("/maybe", &[("authorization", &key)]).await.body, "false");
     }
 
     #[tokio::test]
@@ -329,7 +361,7 @@ mod tests {
             .route("/stranger", address.clone().layer(peer("203.0.113.5")))
             .route("/unknown", address);
         let mut site = Site::open().await;
-        let proxies = TrustedProxies::parse("10.0.0.1").unwrap();
+        let proxies = vec![Network::parse("10.0.0.1").unwrap()];
         site.identity = site.identity.with_trusted_proxies(proxies);
         let client = Served::on(site, routes).client();
         for (path, seen) in [

@@ -66,11 +66,11 @@ pub async fn handler(
         dashboard,
         source,
     };
-    let estimate = estimate_call(&turn.first_request(), TYPICAL_OUTPUT);
+    let tokens = estimate_call(&turn.first_request(), TYPICAL_OUTPUT);
     if wants_events(&headers) {
         let outcome = services
             .limiter
-            .run_in_pieces(who, Route::Chat, estimate, |admission, sink| async move {
+            .run_in_pieces(who, Route::Chat, tokens, |admission, sink| async move {
                 turn.run(&admission, Some(&sink)).await.map(Told::Done)
             })
             .await?;
@@ -81,7 +81,7 @@ pub async fn handler(
     }
     let outcome = services
         .limiter
-        .run(who, Route::Chat, estimate, |admission| async move { turn.run(&admission, None).await })
+        .run(who, Route::Chat, tokens, |admission| async move { turn.run(&admission, None).await })
         .await?;
     Ok(match outcome.result {
         Ok(done) => with_limits(&outcome.state, axum::Json(done)),

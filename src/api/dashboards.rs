@@ -3,19 +3,24 @@
 use axum::Json;
 use axum::extract::State;
 
-use super::Path;
+use super::{Path, Query};
 use super::auth::Signed;
 use super::respond::{ApiResult, ErrorBody};
+use crate::directory::Page;
 use crate::model::Error;
 use crate::model::dashboard::DashboardRow;
 use crate::services::Services;
 
 #[utoipa::path(
-    get, path = "/api/dashboards", tag = "Directory",
+    get, path = "/api/dashboards", tag = "Directory", params(Page),
     responses((status = 200, body = Vec<DashboardRow>), (status = 401, body = ErrorBody))
 )]
-pub async fn list(State(services): State<Services>, Signed(caller): Signed) -> ApiResult<Json<Vec<DashboardRow>>> {
-    Ok(Json(services.directory.dashboards_of(caller.workspaces().as_deref()).await?))
+pub async fn list(
+    State(services): State<Services>,
+    Signed(caller): Signed,
+    Query(page): Query<Page>,
+) -> ApiResult<Json<Vec<DashboardRow>>> {
+    Ok(Json(services.directory.dashboards_of(caller.workspaces().as_deref(), &page).await?))
 }
 
 #[utoipa::path(
@@ -36,5 +41,5 @@ pub async fn one(
     if !caller.belongs_to(&dashboard.workspace) {
         return Err(missing().into());
     }
-    Ok(Json(dashboard.into_row()))
+    Ok(Json(dashboard))
 }

@@ -24,10 +24,16 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
 
 /// The bytes of a body that says it is JSON.
 pub async fn read_json_body<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Error> {
-    let kind = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let kind = request
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or("");
     let essence = kind.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
     if essence != "application/json" && !(essence.starts_with("application/") && essence.ends_with("+json")) {
-        return Err(Error::UnsupportedMedia("send JSON, with the header Content-Type: application/json".into()));
+        return Err(Error::UnsupportedMedia(
+            "send JSON, with the header Content-Type: application/json".into(),
+        ));
     }
     Bytes::from_request(request, state).await.map_err(|rejection| {
         if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
@@ -61,11 +67,14 @@ pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
 /// What serde found, without the value that it found.
 fn invalid(path: &str, found: &str) -> String {
     let quoted = |after: &str| {
-        found.strip_prefix(after).and_then(|rest| rest.split('`').next()).map(|name| match path {
-            "." | "" => name.to_owned(),
-            path if path.ends_with(name) => path.to_owned(),
-            path => format!("{path}.{name}"),
-        })
+        found
+            .strip_prefix(after)
+            .and_then(|rest| rest.split('`').next())
+            .map(|name| match path {
+                "." | "" => name.to_owned(),
+                path if path.ends_with(name) => path.to_owned(),
+                path => format!("{path}.{name}"),
+            })
     };
     if let Some(field) = quoted("missing field `") {
         return format!("{field} is missing");
@@ -74,8 +83,14 @@ fn invalid(path: &str, found: &str) -> String {
         let field: String = field.chars().take(100).collect();
         return format!("{field} is not a field of this request");
     }
-    let place = if matches!(path, "." | "") { "the request body" } else { path };
-    let expected = found.rfind("expected ").map(|at| &found[at + "expected ".len()..]);
+    let place = if matches!(path, "." | "") {
+        "the request body"
+    } else {
+        path
+    };
+    let expected = found
+        .rfind("expected ")
+        .map(|at| &found[at + "expected ".len()..]);
     let expected = expected.and_then(|text| text.split(" at line ").next());
     match expected {
         Some(expected) => format!("{place} is not valid: expected {expected}"),
@@ -107,8 +122,10 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
         axum::extract::Query::<T>::try_from_uri(&parts.uri)
             .map(|axum::extract::Query(value)| Query(value))
             .map_err(|_| {
-                Error::Invalid("a parameter of the address is not valid; see /api/openapi.json for their form".into())
-                    .into()
+                Error::Invalid(
+                    "a parameter of the address is not valid; see /api/openapi.json for their form".into(),
+                )
+                .into()
             })
     }
 }
@@ -129,7 +146,13 @@ mod tests {
 
     #[test]
     fn malformed_is_400_and_invalid_is_422_and_neither_repeats_the_input() {
-        for bad in [&b""[..], b"{", b"{\"source_id\":\"x\"}}", b"{\"source_id\":\"\xff\"}", b"\x00\x01"] {
+        for bad in [
+            &b""[..],
+            b"{",
+            b"{\"source_id\":\"x\"}}",
+            b"{\"source_id\":\"\xff\"}",
+            b"\x00\x01",
+        ] {
             assert_eq!(parse::<Body>(bad).unwrap_err().status(), 400, "{bad:?}");
         }
         for (bad, field) in [

@@ -61,11 +61,11 @@ pub async fn handler(
         messages: schema::spec_messages(&source.name, &source.columns, &request.prompt),
         check: Box::new(move |spec| spec.check(&columns)),
     };
-    let estimate = estimate_call(&wanted.request(), TYPICAL_OUTPUT);
+    let tokens = estimate_call(&wanted.request(), TYPICAL_OUTPUT);
     let pool = services.pool.clone();
     let outcome = services
         .limiter
-        .run(who, Route::Generate, estimate, |admission| async move { wanted.ask(&pool, &admission).await })
+        .run(who, Route::Generate, tokens, |admission| async move { wanted.ask(&pool, &admission).await })
         .await?;
     Ok(match outcome.result {
         Ok(got) => with_limits(

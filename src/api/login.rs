@@ -1,11 +1,9 @@
 //! `POST /api/login`
 
-use axum::extract::{FromRef, State};
+use axum::extract::State;
 use http::StatusCode;
 use serde::Deserialize;
 use tower_sessions::Session;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use super::auth::ClientAddress;
 use super::respond::ErrorBody;
@@ -14,25 +12,17 @@ use crate::identity::Identity;
 
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Login {
+pub(super) struct Login {
     #[schema(example = "ada@example.com")]
     email: String,
     password: String,
-}
-
-pub fn routes<S>() -> OpenApiRouter<S>
-where
-    S: Clone + Send + Sync + 'static,
-    Identity: FromRef<S>,
-{
-    OpenApiRouter::new().routes(routes!(login))
 }
 
 /// Sign in
 ///
 /// Sets the session's cookie.
 #[utoipa::path(
-    post, path = "/api/login", tag = "session", request_body = Login,
+    post, path = "/api/login", tag = "Session", request_body = Login,
     responses(
         (status = 204, description = "Signed in"),
         (status = 401, description = "The email or the password is wrong", body = ErrorBody),
@@ -41,7 +31,7 @@ where
          headers(("Retry-After" = u64, description = "Seconds"))),
     ),
 )]
-async fn login(
+pub(super) async fn handler(
     State(identity): State<Identity>,
     ClientAddress(address): ClientAddress,
     session: Session,

@@ -1,36 +1,26 @@
 //! `POST /api/logout`
 
-use axum::extract::{FromRef, State};
+use axum::extract::State;
 use http::{HeaderMap, StatusCode};
 use tower_sessions::Session;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use super::ApiResult;
 use super::auth::refuse_bearer;
 use super::respond::ErrorBody;
 use crate::identity::Identity;
 
-pub fn routes<S>() -> OpenApiRouter<S>
-where
-    S: Clone + Send + Sync + 'static,
-    Identity: FromRef<S>,
-{
-    OpenApiRouter::new().routes(routes!(logout))
-}
-
 /// Sign out
 ///
 /// Ends the session, and takes its cookie back. Who isn't signed in is told the same.
 #[utoipa::path(
-    post, path = "/api/logout", tag = "session",
+    post, path = "/api/logout", tag = "Session",
     responses(
         (status = 204, description = "Signed out"),
         (status = 401, description = "An API key was sent, which has no session to end", body = ErrorBody),
         (status = 403, description = "Sent by another site's page", body = ErrorBody),
     ),
 )]
-async fn logout(
+pub(super) async fn handler(
     State(identity): State<Identity>,
     headers: HeaderMap,
     session: Session,

@@ -1,11 +1,9 @@
 //! `GET /api/me` and `PUT /api/me/workspace`
 
-use axum::extract::{FromRef, State};
+use axum::extract::State;
 use http::StatusCode;
 use serde::Deserialize;
 use tower_sessions::Session;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use super::auth::{SessionOnly, Signed};
 use super::respond::ErrorBody;
@@ -15,32 +13,22 @@ use crate::model::{Me, WorkspaceId};
 
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Selection {
+pub(super) struct Selection {
     #[schema(value_type = String, example = "acme")]
     workspace: WorkspaceId,
-}
-
-pub fn routes<S>() -> OpenApiRouter<S>
-where
-    S: Clone + Send + Sync + 'static,
-    Identity: FromRef<S>,
-{
-    OpenApiRouter::new()
-        .routes(routes!(me))
-        .routes(routes!(select_workspace))
 }
 
 /// Who is calling
 ///
 /// With an API key: its user, with the membership in the key's workspace alone.
 #[utoipa::path(
-    get, path = "/api/me", tag = "session", security(("session" = []), ("api_key" = [])),
+    get, path = "/api/me", tag = "Session",
     responses(
         (status = 200, body = Me),
         (status = 401, description = "Not signed in", body = ErrorBody),
     ),
 )]
-async fn me(Signed(caller): Signed) -> axum::Json<Me> {
+pub(super) async fn handler(Signed(caller): Signed) -> axum::Json<Me> {
     axum::Json(caller.me())
 }
 
@@ -48,7 +36,7 @@ async fn me(Signed(caller): Signed) -> axum::Json<Me> {
 ///
 /// One of the caller's memberships; any workspace for platform admins.
 #[utoipa::path(
-    put, path = "/api/me/workspace", tag = "session", request_body = Selection, security(("session" = [])),
+    put, path = "/api/me/workspace", tag = "Session", request_body = Selection,
     responses(
         (status = 204, description = "Selected"),
         (status = 401, description = "Not signed in, or with an API key", body = ErrorBody),
@@ -57,7 +45,7 @@ async fn me(Signed(caller): Signed) -> axum::Json<Me> {
         (status = 422, description = "The field is missing or is no text", body = ErrorBody),
     ),
 )]
-async fn select_workspace(
+pub(super) async fn select_workspace(
     State(identity): State<Identity>,
     SessionOnly(caller): SessionOnly,
     session: Session,

@@ -4,9 +4,6 @@
 pub mod auth;
 pub mod csrf;
 pub mod extract;
-pub mod login;
-pub mod logout;
-pub mod me;
 pub mod respond;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -58,7 +55,7 @@ const OPENAI_BODY_MAX: usize = 10 * 1024 * 1024;
             Sign in with POST /api/login for a session cookie, or send an API key as a bearer token."
     ),
     tags(
-        (name = "Session"), (name = "Models"), (name = "OpenAI"), (name = "Directory"), (name = "Admin"),
+        (name = "session"), (name = "Models"), (name = "OpenAI"), (name = "Directory"), (name = "Admin"),
         (name = "Operations")
     )
 )]
@@ -69,8 +66,7 @@ pub fn router(services: &Services) -> Router<Services> {
     let api = OpenApiRouter::with_openapi(Description::openapi())
         .routes(routes!(login::handler))
         .routes(routes!(logout::handler))
-        .routes(routes!(me::handler))
-        .routes(routes!(me::select_workspace))
+        .routes(routes!(me::handler, me::select_workspace))
         .routes(routes!(generate::handler))
         .routes(routes!(source_draft::handler))
         .routes(routes!(dashboard_chat::handler))
@@ -109,9 +105,10 @@ pub fn router(services: &Services) -> Router<Services> {
 
 /// What every answer passes through, the pages' too.
 pub fn with_layers(router: Router, services: &Services) -> Router {
-    let mut router = router
-        .layer(axum::middleware::from_fn_with_state(services.clone(), csrf::refuse_other_origins))
-        .layer(services.identity.session_layer())
+    let router = router.layer(axum::middleware::from_fn(csrf::refuse_other_origins));
+    let mut router = services
+        .identity
+        .with_sessions(router)
         .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| ApiError(Error::Internal).into_response()))
         .layer(header("x-content-type-options", "nosniff"))
         .layer(header("referrer-policy", "same-origin"));

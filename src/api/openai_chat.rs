@@ -17,7 +17,7 @@ use crate::chat::TYPICAL_OUTPUT;
 use crate::limits::{Admission, Pieces, Sink};
 use crate::model::{Error, Route};
 use crate::providers::estimate::estimate_call;
-use crate::providers::{Answer, ChatRequest, Event, Pool};
+use crate::providers::{Answer, CallError, ChatRequest, Event, Pool};
 use crate::services::Services;
 
 const DONE: &[u8] = b"data: [DONE]\n\n";
@@ -64,16 +64,18 @@ pub async fn handler(
         return Err(Error::Invalid("messages is empty; send at least one message".into()).into());
     }
     let fields: Map<String, Value> = parse(&body)?;
-    services.pool.resolve(&known.model)?;
+    if !services.pool.knows(&known.model) {
+        return Err(CallError::UnknownModel { asked: known.model }.into());
+    }
 
     let request = ChatRequest { body: fields, stream: known.stream.unwrap_or(false) };
-    let estimate = estimate_call(&request, TYPICAL_OUTPUT);
+    let tokens = estimate_call(&request, TYPICAL_OUTPUT);
     let (pool, model) = (services.pool.clone(), known.model);
     if request.stream {
         let with_usage = known.stream_options.and_then(|options| options.include_usage).unwrap_or(false);
         let outcome = services
             .limiter
-            .run_in_pieces(who, Route::Openai, estimate, move |admission, sink| async move {
+            .run_in_pieces(who, Route::Openai, tokens, move |admission, sink| async move {
                 stream(&pool, &admission, &model, request, with_usage, &sink).await
             })
             .await?;
@@ -84,7 +86,7 @@ pub async fn handler(
     }
     let outcome = services
         .limiter
-        .run(who, Route::Openai, estimate, move |admission| async move {
+        .run(who, Route::Openai, tokens, move |admission| async move {
             match pool.call(&admission, &model, request).await?.answer {
                 Answer::Whole { completion, .. } => Ok(completion),
                 Answer::Stream(_) => Err(Error::Internal),

@@ -58,11 +58,11 @@ pub async fn handler(
         messages: schema::draft_messages(&request.description),
         check: Box::new(Draft::check),
     };
-    let estimate = estimate_call(&wanted.request(), TYPICAL_OUTPUT);
+    let tokens = estimate_call(&wanted.request(), TYPICAL_OUTPUT);
     let pool = services.pool.clone();
     let outcome = services
         .limiter
-        .run(who, Route::SourceDraft, estimate, |admission| async move { wanted.ask(&pool, &admission).await })
+        .run(who, Route::SourceDraft, tokens, |admission| async move { wanted.ask(&pool, &admission).await })
         .await?;
     Ok(match outcome.result {
         Ok(got) => with_limits(

@@ -4,8 +4,10 @@ use axum::Router;
 use axum::body::Body;
 use http::{Method, Request, header};
 use tower::ServiceExt;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
-use super::csrf;
+use super::{csrf, login, logout, me};
 use crate::identity::Identity;
 use crate::identity::testing::{PASSWORD, Site};
 
@@ -34,14 +36,12 @@ impl Served {
     }
 
     pub(crate) fn on(site: Site, more: Router<Identity>) -> Self {
-        let session_routes = [
-            super::login::routes(),
-            super::logout::routes(),
-            super::me::routes(),
-        ];
-        let all = session_routes
-            .into_iter()
-            .fold(more, |all, routes| all.merge(Router::from(routes)));
+        let sessions = OpenApiRouter::new()
+            .routes(routes!(login::handler))
+            .routes(routes!(logout::handler))
+            .routes(routes!(me::handler))
+            .routes(routes!(me::select_workspace));
+        let all = more.merge(Router::from(sessions));
         let served = site.identity.with_sessions(all).with_state(site.identity.clone());
         Served {
             router: served.layer(axum::middleware::from_fn(csrf::refuse_other_origins)),

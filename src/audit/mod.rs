@@ -59,7 +59,9 @@ pub struct Change<'a> {
 /// Records a change in the transaction that makes it, and in the log.
 pub async fn append(tx: &mut Tx, at: Timestamp, change: Change<'_>) -> Result<(), sqlx::Error> {
     let last: Option<(i64, String)> =
-        sqlx::query_as("SELECT id, hash FROM audit_log ORDER BY id DESC LIMIT 1").fetch_optional(&mut **tx).await?;
+        sqlx::query_as("SELECT id, hash FROM audit_log ORDER BY id DESC LIMIT 1")
+            .fetch_optional(&mut **tx)
+            .await?;
     let (id, previous) = last.map_or_else(|| (1, FIRST.to_owned()), |(id, hash)| (id + 1, hash));
     let actor = change.actor.to_string();
     let workspace = change.workspace.map(|w| w.as_str().to_owned());
@@ -111,7 +113,14 @@ struct Hashed<'a> {
 /// SHA-256 over the fields as one JSON array, so that no two rows can read alike.
 fn hash(row: &Hashed<'_>) -> String {
     let fields = serde_json::json!([
-        row.previous, row.id, row.at_ms, row.actor, row.action, row.workspace, row.before, row.after
+        row.previous,
+        row.id,
+        row.at_ms,
+        row.actor,
+        row.action,
+        row.workspace,
+        row.before,
+        row.after
     ]);
     hex(&Sha256::digest(fields.to_string()))
 }
@@ -119,8 +128,10 @@ fn hash(row: &Hashed<'_>) -> String {
 /// Lower-case hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     use fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
 }

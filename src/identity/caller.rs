@@ -2,6 +2,7 @@
 
 use crate::audit;
 use crate::model::{Error, Me, Membership, Role, UserId, WorkspaceId};
+use crate::reports::Scope;
 
 /// A signed-in user, or an API key acting as its user in its one workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,27 +87,37 @@ impl Caller {
         }
     }
 
-    /// The workspaces whose settings the caller may see; `None` means all of them.
+    /// The workspaces whose settings the caller may see.
     ///
     /// # Errors
     /// Forbidden to those who may see none, and to keys.
-    pub fn visible_workspaces(&self) -> Result<Option<Vec<WorkspaceId>>, Error> {
+    pub fn settings_scope(&self) -> Result<Scope, Error> {
         self.require_session()?;
         if self.admin {
-            return Ok(None);
+            return Ok(Scope::All);
         }
-        let own: Vec<WorkspaceId> = self
-            .memberships
-            .iter()
-            .filter(|m| m.role.may_see_settings())
-            .map(|m| m.workspace.clone())
-            .collect();
+        let own = self.memberships.iter().filter(|m| m.role.may_see_settings());
+        let own: Vec<WorkspaceId> = own.map(|m| m.workspace.clone()).collect();
         if own.is_empty() {
             return Err(Error::Forbidden(
                 "only admins and source-admins may see this; ask an admin".into(),
             ));
         }
-        Ok(Some(own))
+        Ok(Scope::Only(own))
+    }
+
+    /// The workspaces whose records exist for the caller; `None` means all of them.
+    pub fn workspaces(&self) -> Option<Vec<WorkspaceId>> {
+        match &self.via {
+            Via::Session { .. } if self.admin => None,
+            Via::Session { .. } => Some(self.memberships.iter().map(|m| m.workspace.clone()).collect()),
+            Via::Key { workspace, .. } => Some(
+                Some(workspace.clone())
+                    .filter(|own| self.belongs_to(own))
+                    .into_iter()
+                    .collect(),
+            ),
+        }
     }
 
     /// The workspace of what is not tied to a record: the session's selection or the key's own.
@@ -249,12 +260,12 @@ mod tests {
             assert_eq!(who.belongs_to(&w), here, "{who:?}");
             assert_eq!(who.belongs_to(&other), there, "{who:?}");
             assert_eq!(who.may_call_models(&other).is_ok(), there, "{who:?}");
-            assert_eq!(who.visible_workspaces().is_ok(), settings, "{who:?}");
+            assert_eq!(who.settings_scope().is_ok(), settings, "{who:?}");
             assert_eq!(who.require_admin().is_ok(), admin, "{who:?}");
             for refusal in [
                 who.may_call_models(&w).err(),
                 who.require_admin().err(),
-                who.visible_workspaces().err(),
+                who.settings_scope().err(),
             ] {
                 assert!(refusal.is_none_or(|e| e.status() == 403));
             }
@@ -270,10 +281,10 @@ mod tests {
         ];
         let who = caller(false, &roles, session(None));
         assert_eq!(
-            who.visible_workspaces(),
-            Ok(Some(vec!["acme".into(), "hooli".into()]))
+            who.settings_scope(),
+            Ok(Scope::Only(vec!["acme".into(), "hooli".into()]))
         );
-        assert_eq!(caller(true, &[], session(None)).visible_workspaces(), Ok(None));
+        assert_eq!(caller(true, &[], session(None)).settings_scope(), Ok(Scope::All));
     }
 
     #[test]
@@ -300,5 +311,22 @@ mod tests {
                 .status(),
             403
         );
+    }
+
+    #[test]
+    fn records_are_listed_of_the_workspaces_that_the_caller_belongs_to() {
+        let roles = [("acme", Role::Viewer), ("globex", Role::Editor)];
+        let listed = |caller: Caller| caller.workspaces();
+        assert_eq!(listed(caller(true, &[], session(None))), None);
+        assert_eq!(
+            listed(caller(false, &roles, session(None))),
+            Some(vec!["acme".into(), "globex".into()])
+        );
+        assert_eq!(listed(caller(true, &[], key("acme"))), Some(vec!["acme".into()]));
+        assert_eq!(
+            listed(caller(false, &roles[..1], key("acme"))),
+            Some(vec!["acme".into()])
+        );
+        assert_eq!(listed(caller(false, &[], key("acme"))), Some(vec![]));
     }
 }

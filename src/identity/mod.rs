@@ -8,6 +8,7 @@ mod admin;
 mod caller;
 mod keys;
 mod password;
+mod proxies;
 mod seen;
 mod sessions;
 mod sign_in;
@@ -24,6 +25,7 @@ use parking_lot::Mutex;
 use rand::distr::{Alphanumeric, SampleString};
 
 use crate::clock::SharedClock;
+use crate::config::Network;
 use crate::model::UserId;
 use crate::store::Store;
 
@@ -32,8 +34,8 @@ pub use caller::{Caller, Via};
 pub use keys::{CreatedKey, NewKey};
 pub use password::{Passwords, check_new_password, is_argon2id_hash};
 pub use sessions::{Sessions, end_sessions_of};
-pub use throttle::TrustedProxies;
 
+use proxies::TrustedProxies;
 use seen::Seen;
 use throttle::Throttle;
 
@@ -66,9 +68,9 @@ impl Identity {
     }
 
     /// Believes what these proxies say of whom they speak for.
-    pub fn with_trusted_proxies(self, proxies: TrustedProxies) -> Self {
+    pub fn with_trusted_proxies(self, proxies: Vec<Network>) -> Self {
         Identity {
-            proxies: Arc::new(proxies),
+            proxies: Arc::new(TrustedProxies(proxies)),
             ..self
         }
     }

@@ -9,8 +9,6 @@ use std::hash::Hash;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
-use axum::http::HeaderMap;
-use ipnet::IpNet;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
@@ -242,53 +240,6 @@ fn network(address: IpAddr) -> IpAddr {
     }
 }
 
-/// The proxies whose `X-Forwarded-For` is believed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TrustedProxies(Vec<IpNet>);
-
-impl TrustedProxies {
-    /// Addresses and networks (`10.0.0.0/8`), separated by commas or blanks.
-    ///
-    /// # Errors
-    /// The entry that is neither.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let entries = text
-            .split(|c: char| c == ',' || c.is_whitespace())
-            .filter(|entry| !entry.is_empty());
-        entries
-            .map(|entry| {
-                let network = entry.parse::<IpNet>().ok();
-                network
-                    .or_else(|| entry.parse::<IpAddr>().ok().map(IpNet::from))
-                    .ok_or_else(|| entry.to_owned())
-            })
-            .collect::<Result<_, _>>()
-            .map(TrustedProxies)
-    }
-
-    /// Walks from the peer through the header's entries, the last first, as long as whoever wrote
-    /// the entry is trusted. An entry that is no address ends the walk: what stands before it could
-    /// be the client's own invention.
-    pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
-        let mut client = peer.to_canonical();
-        let lines: Vec<&str> = headers
-            .get_all("x-forwarded-for")
-            .iter()
-            .map(|line| line.to_str().unwrap_or(""))
-            .collect();
-        for entry in lines.iter().rev().flat_map(|line| line.rsplit(',')) {
-            if !self.0.iter().any(|network| network.contains(&client)) {
-                break;
-            }
-            let Ok(before) = entry.trim().parse::<IpAddr>() else {
-                break;
-            };
-            client = before.to_canonical();
-        }
-        client
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -405,36 +356,5 @@ mod tests {
             !throttle.counts.lock().accounts.by_key.contains_key("eve"),
             "an outcome unknown counts for nothing"
         );
-    }
-
-    #[test]
-    fn the_client_is_who_the_last_trusted_proxy_names() {
-        let proxies = TrustedProxies::parse("10.0.0.0/8, 192.168.1.1 ::1").unwrap();
-        let client = |peer: &str, lines: &[&str]| {
-            let mut headers = HeaderMap::new();
-            for line in lines {
-                headers.append("x-forwarded-for", line.parse().unwrap());
-            }
-            proxies.client(ip(peer), &headers).to_string()
-        };
-        assert_eq!(
-            client("203.0.113.5", &["1.1.1.1"]),
-            "203.0.113.5",
-            "a stranger is not believed"
-        );
-        assert_eq!(client("10.0.0.1", &[]), "10.0.0.1");
-        assert_eq!(
-            client("10.0.0.1", &["6.6.6.6, 1.1.1.1"]),
-            "1.1.1.1",
-            "what the client wrote is not believed"
-        );
-        assert_eq!(client("10.0.0.1", &["6.6.6.6, 1.1.1.1, 10.0.0.2"]), "1.1.1.1");
-        assert_eq!(client("10.0.0.1", &["6.6.6.6", "1.1.1.1,192.168.1.1"]), "1.1.1.1");
-        assert_eq!(client("::ffff:10.0.0.1", &["2001:db8::7"]), "2001:db8::7");
-        for odd in ["not, an, address", "", "1.1.1.1, unknown", "1.1.1.1:99"] {
-            assert_eq!(client("10.0.0.1", &[odd]), "10.0.0.1", "{odd}");
-        }
-        assert_eq!(TrustedProxies::parse("10.0.0.1, proxy"), Err("proxy".into()));
-        assert_eq!(TrustedProxies::parse(""), Ok(TrustedProxies::default()));
     }
 }

@@ -5,6 +5,7 @@
 
 mod meter;
 pub mod read;
+mod window_row;
 mod writer;
 
 use std::future::Future;
@@ -19,6 +20,7 @@ use crate::model::{Error, Route, UserId, WorkspaceId};
 use crate::store::Store;
 
 pub use meter::{Meter, StepUsage};
+pub use window_row::{WindowKind, WindowRow};
 pub use writer::Refused;
 
 /// How long a request waits for its usage to be committed before it is told that it can't be.
@@ -32,6 +34,8 @@ pub struct Settlement {
     pub route: Route,
     /// By upstream model; the request itself is counted on the last.
     pub parts: Vec<(String, StepUsage)>,
+    /// What its calls count in the provider keys' windows.
+    pub window_rows: Vec<WindowRow>,
 }
 
 #[derive(Clone)]
@@ -72,6 +76,11 @@ impl Ledger {
     /// Counts a refusal. Written within a fraction of a second, in groups.
     pub fn count_refusal(&self, workspace: &WorkspaceId, kind: Refused) {
         self.writer.count_refusal(workspace, kind);
+    }
+
+    /// Writes window rows that belong to no settlement, soon and in groups.
+    pub fn record_window_rows(&self, rows: Vec<WindowRow>) {
+        self.writer.record_window_rows(rows);
     }
 
     /// Refusals since the process started, by workspace and limit.

@@ -1,7 +1,7 @@
 //! The one task that writes usage: it groups what arrives into one transaction and answers each
 //! caller when it is committed.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::Instant;
 
-use super::{Settlement, StepUsage};
+use super::{Settlement, StepUsage, WindowRow};
 use crate::clock::SharedClock;
 use crate::model::{Day, Route, UserId, WorkspaceId};
 use crate::store::{Store, to_i64};
@@ -18,8 +18,10 @@ use crate::store::{Store, to_i64};
 const QUEUE: usize = 4_096;
 /// The most settlements in one transaction.
 const GROUP: usize = 256;
-/// Refusals are collected this long, so that a flood of them is one write.
-const REFUSALS_EVERY: Duration = Duration::from_millis(200);
+/// Refusals, and window rows of no settlement, are collected this long, so that a flood is one write.
+const LOOSE_EVERY: Duration = Duration::from_millis(200);
+/// Window rows that wait while the database doesn't answer; past it the oldest are forgotten.
+const WINDOW_ROWS_MAX: usize = 100_000;
 const RETRY_FIRST: Duration = Duration::from_millis(50);
 const RETRY_LAST: Duration = Duration::from_secs(2);
 
@@ -49,10 +51,18 @@ pub(super) struct Writer {
 
 struct Shared {
     clock: SharedClock,
-    refusals: Mutex<Refusals>,
+    loose: Mutex<Loose>,
     /// Since the process started, for the metric.
     refusals_total: Mutex<BTreeMap<(WorkspaceId, Refused), u64>>,
-    refused: Notify,
+    /// Something loose has come.
+    came: Notify,
+}
+
+/// What nobody waits for.
+#[derive(Default)]
+struct Loose {
+    refusals: Refusals,
+    window_rows: VecDeque<WindowRow>,
 }
 
 enum Job {
@@ -66,9 +76,9 @@ impl Writer {
         let (jobs, queue) = mpsc::channel(QUEUE);
         let shared = Arc::new(Shared {
             clock,
-            refusals: Mutex::default(),
+            loose: Mutex::default(),
             refusals_total: Mutex::default(),
-            refused: Notify::new(),
+            came: Notify::new(),
         });
         tokio::spawn(run(store, queue, shared.clone(), changed));
         Self { jobs, shared }
@@ -84,9 +94,21 @@ impl Writer {
 
     pub(super) fn count_refusal(&self, workspace: &WorkspaceId, kind: Refused) {
         let day = self.shared.clock.now().day();
-        *self.shared.refusals.lock().entry((workspace.clone(), day, kind)).or_default() += 1;
+        *self.shared.loose.lock().refusals.entry((workspace.clone(), day, kind)).or_default() += 1;
         *self.shared.refusals_total.lock().entry((workspace.clone(), kind)).or_default() += 1;
-        self.shared.refused.notify_one();
+        self.shared.came.notify_one();
+    }
+
+    pub(super) fn record_window_rows(&self, rows: Vec<WindowRow>) {
+        let mut loose = self.shared.loose.lock();
+        loose.window_rows.extend(rows);
+        let over = loose.window_rows.len().saturating_sub(WINDOW_ROWS_MAX);
+        if over > 0 {
+            loose.window_rows.drain(..over);
+            tracing::warn!(rows = over, "window rows were forgotten: the database has not answered for long");
+        }
+        drop(loose);
+        self.shared.came.notify_one();
     }
 
     /// Refusals since the process started.
@@ -104,8 +126,8 @@ impl Writer {
 }
 
 async fn run(store: Store, mut queue: mpsc::Receiver<Job>, shared: Arc<Shared>, changed: watch::Sender<u64>) {
-    // When the refusals that are waiting are written at the latest; settlements take them along.
-    let mut refusals_due: Option<Instant> = None;
+    // When what is loose is written at the latest; settlements take it along.
+    let mut loose_due: Option<Instant> = None;
     loop {
         let mut jobs = Vec::new();
         tokio::select! {
@@ -114,16 +136,16 @@ async fn run(store: Store, mut queue: mpsc::Receiver<Job>, shared: Arc<Shared>, 
                     break;
                 }
             }
-            () = shared.refused.notified(), if refusals_due.is_none() => {
-                refusals_due = Some(Instant::now() + REFUSALS_EVERY);
+            () = shared.came.notified(), if loose_due.is_none() => {
+                loose_due = Some(Instant::now() + LOOSE_EVERY);
                 continue;
             }
-            () = tokio::time::sleep_until(refusals_due.unwrap_or_else(Instant::now)), if refusals_due.is_some() => {}
+            () = tokio::time::sleep_until(loose_due.unwrap_or_else(Instant::now)), if loose_due.is_some() => {}
         }
-        refusals_due = None;
+        loose_due = None;
 
-        let refusals = std::mem::take(&mut *shared.refusals.lock());
-        let group = Group::of(&jobs, refusals, shared.clock.now().day());
+        let loose = std::mem::take(&mut *shared.loose.lock());
+        let group = Group::of(&jobs, loose, shared.clock.now().day());
         if !group.is_empty() {
             group.write_until_done(&store).await;
             changed.send_modify(|n| *n = n.wrapping_add(1));
@@ -141,15 +163,16 @@ async fn run(store: Store, mut queue: mpsc::Receiver<Job>, shared: Arc<Shared>, 
 struct Group {
     usage: HashMap<(WorkspaceId, Route, String), (StepUsage, u64)>,
     by_user: HashMap<(WorkspaceId, UserId), (StepUsage, u64)>,
-    refusals: Refusals,
+    loose: Loose,
     day: String,
 }
 
 impl Group {
-    fn of(jobs: &[Job], refusals: Refusals, today: Day) -> Self {
-        let mut group = Group { refusals, day: today.ymd(), ..Group::default() };
+    fn of(jobs: &[Job], loose: Loose, today: Day) -> Self {
+        let mut group = Group { loose, day: today.ymd(), ..Group::default() };
         for job in jobs {
             let Job::Settle(settlement, _) = job else { continue };
+            group.loose.window_rows.extend(settlement.window_rows.iter().cloned());
             let last = settlement.parts.len().saturating_sub(1);
             for (at, (model, step)) in settlement.parts.iter().enumerate() {
                 let requests = u64::from(at == last);
@@ -167,7 +190,7 @@ impl Group {
     }
 
     fn is_empty(&self) -> bool {
-        self.usage.is_empty() && self.refusals.is_empty()
+        self.usage.is_empty() && self.loose.refusals.is_empty() && self.loose.window_rows.is_empty()
     }
 
     /// Usage is never dropped: while the database fails, this tries again, and the queue behind it
@@ -225,7 +248,21 @@ impl Group {
             .execute(&mut *tx)
             .await?;
         }
-        for ((workspace, day, kind), refused) in &self.refusals {
+        for row in &self.loose.window_rows {
+            sqlx::query(
+                "INSERT INTO rate_limit_usage (platform, model_id, key_id, kind, tokens, created_at_ms)
+                 VALUES ($1, $2, $3, $4, $5, $6)",
+            )
+            .bind(row.platform.to_string())
+            .bind(row.model_id.to_string())
+            .bind(row.key_id.to_string())
+            .bind(row.kind.as_str())
+            .bind(to_i64(row.tokens))
+            .bind(row.created_at.ms())
+            .execute(&mut *tx)
+            .await?;
+        }
+        for ((workspace, day, kind), refused) in &self.loose.refusals {
             sqlx::query(
                 "INSERT INTO llm_refusals (workspace_id, day, kind, refused) VALUES ($1, $2, $3, $4)
                  ON CONFLICT (workspace_id, day, kind) DO UPDATE SET refused = llm_refusals.refused + excluded.refused",

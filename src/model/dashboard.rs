@@ -13,6 +13,7 @@ const COLUMNS_MAX: usize = 200;
 const WIDGETS_MAX: usize = 50;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum SourceKind {
     Csv,
@@ -30,11 +31,14 @@ impl SourceKind {
     }
 
     pub fn parse(text: &str) -> Option<Self> {
-        [SourceKind::Csv, SourceKind::Json, SourceKind::Postgres].into_iter().find(|k| k.as_str() == text)
+        [SourceKind::Csv, SourceKind::Json, SourceKind::Postgres]
+            .into_iter()
+            .find(|k| k.as_str() == text)
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct Column {
     pub name: String,
     #[serde(rename = "type", default = "text_type")]
@@ -47,12 +51,14 @@ fn text_type() -> String {
 
 /// A dashboard as the model proposes it and as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct Spec {
     pub title: String,
     pub widgets: Vec<Widget>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct Widget {
     pub id: String,
     pub kind: WidgetKind,
@@ -61,6 +67,7 @@ pub struct Widget {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum WidgetKind {
     Metric,
@@ -70,6 +77,7 @@ pub enum WidgetKind {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct Query {
     pub column: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,6 +87,7 @@ pub struct Query {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Aggregate {
     Sum,
@@ -127,6 +136,7 @@ impl Spec {
 
 /// A source as the model drafts it from a description.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct Draft {
     pub name: String,
     pub kind: SourceKind,
@@ -164,8 +174,10 @@ pub fn check_columns(columns: &[Column]) -> Result<(), String> {
 
 /// A row of `GET /api/sources`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct SourceRow {
     pub id: String,
+    #[cfg_attr(feature = "server", schema(value_type = String))]
     pub workspace: super::WorkspaceId,
     pub name: String,
     pub kind: SourceKind,
@@ -174,8 +186,10 @@ pub struct SourceRow {
 
 /// A row of `GET /api/dashboards`; with `spec` it is the answer of `GET /api/dashboards/{id}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
 pub struct DashboardRow {
     pub id: String,
+    #[cfg_attr(feature = "server", schema(value_type = String))]
     pub workspace: super::WorkspaceId,
     pub source: String,
     pub name: String,
@@ -188,7 +202,12 @@ mod tests {
     use super::*;
 
     fn columns() -> Vec<Column> {
-        ["day", "amount"].map(|name| Column { name: name.into(), kind: text_type() }).into()
+        ["day", "amount"]
+            .map(|name| Column {
+                name: name.into(),
+                kind: text_type(),
+            })
+            .into()
     }
 
     fn spec(json: &str) -> Result<(), String> {
@@ -212,9 +231,17 @@ mod tests {
                 "query":{{"column":"{column}","aggregate":"{aggregate}"}}}}]}}"#
             )
         };
-        assert!(spec(&widget("bar", "nowhere", "sum")).unwrap_err().contains("nowhere"));
+        assert!(
+            spec(&widget("bar", "nowhere", "sum"))
+                .unwrap_err()
+                .contains("nowhere")
+        );
         assert!(spec(&widget("pie", "day", "sum")).unwrap_err().contains("pie"));
-        assert!(spec(&widget("bar", "day", "median")).unwrap_err().contains("median"));
+        assert!(
+            spec(&widget("bar", "day", "median"))
+                .unwrap_err()
+                .contains("median")
+        );
         assert!(spec(r#"{"title":"T"}"#).unwrap_err().contains("widgets"));
     }
 }

@@ -49,7 +49,7 @@ pub enum Event {
 /// One `chat.completion.chunk`.
 #[derive(Debug, Clone, Default)]
 pub struct Piece {
-    /// The JSON text as the provider sent it.
+    /// The JSON text as the provider sent it, on one line. `usage` may stand in it beside choices.
     pub data: String,
     /// `choices[0].delta.content`; empty where there is none.
     pub text: String,
@@ -112,9 +112,13 @@ impl From<CallError> for Error {
                 "there is no model \"{}\"; GET /v1/models lists those that can be asked for",
                 asked.chars().take(200).collect::<String>()
             )),
-            CallError::NoRoom { message, retry_after_ms } => {
-                Error::NoRoom { message, retry_after_s: retry_after_ms.div_ceil(1000).max(1) }
-            }
+            CallError::NoRoom {
+                message,
+                retry_after_ms,
+            } => Error::NoRoom {
+                message,
+                retry_after_s: retry_after_ms.div_ceil(1000).max(1),
+            },
             CallError::AllFailed { message } => Error::Provider(message),
             CallError::Rejected { message } => Error::Malformed(message),
         }

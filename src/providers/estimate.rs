@@ -60,7 +60,7 @@ pub fn input(request: &ChatRequest) -> u64 {
 }
 
 /// What a call may come to: its input, and as much output as it allows or as is typical.
-pub fn call(request: &ChatRequest, typical_output: u64) -> u64 {
+pub fn estimate_call(request: &ChatRequest, typical_output: u64) -> u64 {
     let number = |name: &str| request.body.get(name).and_then(Value::as_u64);
     let output = number("max_completion_tokens").or_else(|| number("max_tokens")).unwrap_or(typical_output);
     let answers = number("n").unwrap_or(1).clamp(1, 128);
@@ -175,10 +175,13 @@ mod tests {
             request.body.extend(more.as_object().cloned().unwrap());
             request
         };
-        assert_eq!(call(&body(json!({})), 500), PRIMING + 500);
-        assert_eq!(call(&body(json!({"max_tokens": 20})), 500), PRIMING + 20);
-        assert_eq!(call(&body(json!({"max_tokens": 20, "max_completion_tokens": 30})), 500), PRIMING + 30);
-        assert_eq!(call(&body(json!({"max_tokens": 20, "n": 3})), 500), PRIMING + 60);
-        assert_eq!(call(&body(json!({"max_tokens": u64::MAX, "n": 3})), 500), u64::MAX);
+        assert_eq!(estimate_call(&body(json!({})), 500), PRIMING + 500);
+        assert_eq!(estimate_call(&body(json!({"max_tokens": 20})), 500), PRIMING + 20);
+        assert_eq!(
+            estimate_call(&body(json!({"max_tokens": 20, "max_completion_tokens": 30})), 500),
+            PRIMING + 30
+        );
+        assert_eq!(estimate_call(&body(json!({"max_tokens": 20, "n": 3})), 500), PRIMING + 60);
+        assert_eq!(estimate_call(&body(json!({"max_tokens": u64::MAX, "n": 3})), 500), u64::MAX);
     }
 }

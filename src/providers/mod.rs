@@ -1,21 +1,46 @@
 //! The upstream side: which provider key answers a request, and how it is spoken to.
 //!
-//! [`call`] has the types that cross: what is asked, what comes back, how it fails. [`WireClient`]
-//! speaks to one provider.
+//! [`call`] has the types that cross: what is asked, what comes back, how it fails. [`pool`] is the one way
+//! to a model: it chooses among the candidates of `catalog` by what `quotas` counts, and speaks to
+//! them through [`link`]: to a provider by [`WireClient`], to the built-in model by [`DemoModel`].
 
+pub mod book;
 pub mod call;
+mod catalog;
 mod completion;
+mod cooldown;
+mod demo;
 pub mod estimate;
 mod fault;
 mod headers;
+mod history;
+pub mod link;
+mod metered;
+mod outcome;
+pub mod pool;
+mod quotas;
 mod reading;
 #[cfg(test)]
 pub mod scripted;
+mod secret;
 mod sse;
+mod start;
+mod status;
 mod upstream;
+mod windows;
 mod wire;
 
+pub use book::{CandidateId, Gauge, Kind, Limits};
 pub use call::{Answer, CallError, ChatRequest, Event, Events, Failure, Piece, Reply, ToolCallPart};
+pub use catalog::{DEFAULT_ALIAS, ModelRow, PoolConfig, SingleModel, cap_name};
+pub use cooldown::{Cooldown, Reason, UNTIL_CHANGED};
+pub use demo::{DEMO_MODEL, DEMO_PLATFORM, DemoModel, Pace};
 pub use headers::{LimitHeaders, WindowHeaders};
+pub use link::{Sent, SentBody, StatedLimits, Target, Upstream};
+pub use pool::{Pool, Wiring};
+pub use quotas::{Quotas, Standing, UsageSink};
+pub use secret::{OpenError, SecretKey};
+pub use start::{secret_key, start};
+pub use status::{ProviderDetail, ProviderRow, QuotaRow};
 pub use upstream::{Tally, UpstreamAnswer, UpstreamBody};
 pub use wire::{Endpoint, Secret, Timeouts, WireClient};

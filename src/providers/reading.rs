@@ -275,12 +275,13 @@ impl Reader {
         }
         let mut piece = completion::read_chunk(&object, &mut self.tools)?;
         let speaks = self.count(&object);
-        piece.data = if piece.only_usage && !object["choices"].is_array() {
+        let without_choices = piece.only_usage && !object["choices"].is_array();
+        if without_choices {
             object["choices"] = json!([]);
-            object.to_string()
-        } else {
-            data.to_owned()
-        };
+        }
+        // On one line, or it would fall apart when it is sent on as an event.
+        piece.data =
+            if without_choices || data.contains('\n') { object.to_string() } else { data.to_owned() };
         Some(Step::Piece { piece, speaks })
     }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::estimate::TextMeter;
 use super::headers::LimitHeaders;
-use super::{Answer, Events};
+use super::Events;
 use crate::ledger::StepUsage;
 use crate::model::Usage;
 
@@ -24,16 +24,6 @@ pub enum UpstreamBody {
     },
     /// A stream that has begun. The tally knows what it used so far, also after it was dropped.
     Stream(Events, Tally),
-}
-
-impl UpstreamBody {
-    /// What remains for those who don't watch the stream.
-    pub fn into_answer(self) -> Answer {
-        match self {
-            UpstreamBody::Whole { completion, step } => Answer::Whole { completion, step },
-            UpstreamBody::Stream(events, _) => Answer::Stream(events),
-        }
-    }
 }
 
 /// The usage of a call while it runs: what the provider reported, and an estimate of what it

@@ -112,8 +112,7 @@ impl WireClient {
         let key = endpoint.key.as_ref().map(Secret::expose);
         let outgoing = self.outgoing(endpoint, model, request)?;
         let response = timeout_at(deadline, outgoing.send()).await.map_err(|_| Failure::Timeout)?;
-        let response = response
-            .map_err(|error| if error.is_timeout() { Failure::Timeout } else { Failure::Connection })?;
+        let response = response.map_err(unreachable)?;
 
         let (status, headers) = (response.status(), response.headers().clone());
         let mut body: Body = Box::pin(response.bytes_stream().map(|bytes| bytes.map_err(|_| ())));
@@ -181,6 +180,12 @@ impl WireClient {
         }
         Ok(outgoing)
     }
+}
+
+fn unreachable(error: reqwest::Error) -> Failure {
+    let failure = if error.is_timeout() { Failure::Timeout } else { Failure::Connection };
+    tracing::debug!(error = ?error.without_url(), "a provider can't be reached");
+    failure
 }
 
 /// The request's body with the members that are ours to set, written without a copy of the rest.

@@ -76,7 +76,10 @@ impl Store {
 }
 
 fn pool(size: u32) -> AnyPoolOptions {
-    AnyPoolOptions::new().max_connections(size).acquire_timeout(Duration::from_secs(10)).test_before_acquire(false)
+    AnyPoolOptions::new()
+        .max_connections(size)
+        .acquire_timeout(Duration::from_secs(10))
+        .test_before_acquire(false)
 }
 
 /// What a caller is told when the database fails; the cause goes to the log.

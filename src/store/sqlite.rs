@@ -32,13 +32,21 @@ pub(super) async fn open(path: &Path) -> Result<Store, String> {
 }
 
 /// `synchronous = FULL`: an answer that has arrived is in the ledger even after a power cut.
-async fn connect(path: &Path, mode: &str, size: u32, more: &'static [&'static str]) -> Result<AnyPool, sqlx::Error> {
+async fn connect(
+    path: &Path,
+    mode: &str,
+    size: u32,
+    more: &'static [&'static str],
+) -> Result<AnyPool, sqlx::Error> {
     let url = format!("sqlite://{}?mode={mode}", percent_encoded(path));
     pool(size)
         .after_connect(move |connection, _| {
             Box::pin(async move {
-                for pragma in ["PRAGMA busy_timeout = 5000", "PRAGMA foreign_keys = ON", "PRAGMA synchronous = FULL"]
-                {
+                for pragma in [
+                    "PRAGMA busy_timeout = 5000",
+                    "PRAGMA foreign_keys = ON",
+                    "PRAGMA synchronous = FULL",
+                ] {
                     connection.execute(pragma).await?;
                 }
                 for pragma in more {
@@ -93,7 +101,12 @@ mod tests {
         .unwrap();
         assert_eq!((rate, budget), (Some(5), None));
         assert!(crate::model::Timestamp::parse_rfc3339(&at).is_some(), "{at}");
-        assert!(sqlx::query("DELETE FROM workspace_limits").execute(store.read()).await.is_err());
+        assert!(
+            sqlx::query("DELETE FROM workspace_limits")
+                .execute(store.read())
+                .await
+                .is_err()
+        );
         assert!(path.exists());
         store.close().await;
     }
@@ -101,7 +114,9 @@ mod tests {
     #[tokio::test]
     async fn totals_follow_every_edit_of_the_ledger() {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(&DatabaseUrl::Sqlite(folder.path().join("x.db"))).await.unwrap();
+        let store = Store::open(&DatabaseUrl::Sqlite(folder.path().join("x.db")))
+            .await
+            .unwrap();
         let totals = async || {
             sqlx::query_as::<_, (i64, i64, i64)>(
                 "SELECT input_tokens, output_tokens, requests FROM llm_usage_totals ORDER BY model",
@@ -121,7 +136,10 @@ mod tests {
         }
         assert_eq!(totals().await, [(18, 7, 2)]);
         let mut tx = store.begin().await.unwrap();
-        sqlx::query("DELETE FROM llm_usage WHERE day = '2026-01-01'").execute(&mut *tx).await.unwrap();
+        sqlx::query("DELETE FROM llm_usage WHERE day = '2026-01-01'")
+            .execute(&mut *tx)
+            .await
+            .unwrap();
         tx.commit().await.unwrap();
         assert_eq!(totals().await, [(8, 2, 1)]);
     }

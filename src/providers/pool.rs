@@ -1,0 +1,342 @@
+//! The one way to a model: choose a candidate that has room, call it, and move on to the next where
+//! it fails, within bounds. What the call used is entered when it ends, however it ends.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::RwLock;
+use tokio::time::{Instant, MissedTickBehavior};
+use tokio_util::sync::CancellationToken;
+
+use super::catalog::{Candidate, Catalog, LoadError, ModelRow, PoolConfig};
+use super::cooldown::Consequence;
+use super::link::{SentBody, Upstream};
+use super::metered::{Metered, Settling};
+use super::quotas::{Contender, Estimate, Quotas, UsageSink};
+use super::status::{ProviderDetail, ProviderRow};
+use super::{Answer, CallError, ChatRequest, Failure, Reply, SecretKey, catalog, history, outcome};
+use crate::clock::SharedClock;
+use crate::limits::Admission;
+use crate::model::Error;
+use crate::store::Store;
+
+/// Another candidate is tried only within this time of the call's begin, and only so many are.
+/// Each attempt is bounded by the upstream's own timeouts.
+const FAILOVER_WITHIN: Duration = Duration::from_mins(2);
+const MAX_ATTEMPTS: usize = 16;
+/// How often another process's changes are looked for.
+const POLL_EVERY: Duration = Duration::from_millis(500);
+const PRUNE_EVERY: Duration = Duration::from_mins(1);
+/// Between two steps of pruning, so that others get at the writer.
+const PRUNE_PAUSE: Duration = Duration::from_millis(50);
+
+/// All candidates, and how they are called. Clones share them.
+#[derive(Clone)]
+pub struct Pool(Arc<Inner>);
+
+struct Inner {
+    store: Store,
+    clock: SharedClock,
+    secret: SecretKey,
+    config: PoolConfig,
+    upstream: Arc<dyn Upstream>,
+    quotas: Quotas,
+    catalog: RwLock<Arc<Catalog>>,
+    /// One reload at a time.
+    reloading: tokio::sync::Mutex<()>,
+}
+
+/// What a pool is made of.
+pub struct Wiring {
+    pub store: Store,
+    pub clock: SharedClock,
+    pub secret: SecretKey,
+    pub config: PoolConfig,
+    pub upstream: Arc<dyn Upstream>,
+    pub sink: Arc<dyn UsageSink>,
+}
+
+impl Pool {
+    /// Reads the candidates and rebuilds their windows.
+    ///
+    /// # Errors
+    /// A sentence for the operator: the database fails, or its keys were sealed under another secret key.
+    pub async fn open(wiring: Wiring) -> Result<Self, String> {
+        let Wiring {
+            store,
+            clock,
+            secret,
+            config,
+            upstream,
+            sink,
+        } = wiring;
+        let quotas = Quotas::new(clock.clone(), sink);
+        history::restore(&store, &quotas, clock.now())
+            .await
+            .map_err(|e| format!("the provider keys' windows can't be read from the database: {e}"))?;
+        let pool = Pool(Arc::new(Inner {
+            store,
+            clock,
+            secret,
+            config,
+            upstream,
+            quotas,
+            catalog: RwLock::default(),
+            reloading: tokio::sync::Mutex::default(),
+        }));
+        pool.load().await.map_err(|e| e.to_string())?;
+        Ok(pool)
+    }
+
+    /// Keeps the pool current and the windows' table small until `stop`.
+    pub async fn run(self, stop: CancellationToken) {
+        let work = async {
+            tokio::join!(self.watch(), self.prune());
+        };
+        stop.run_until_cancelled(work).await;
+    }
+
+    /// Reads the candidates anew: for changes made in this process, which need not wait for the poll.
+    pub async fn reload(&self) -> Result<(), Error> {
+        self.load().await.map_err(|error| {
+            tracing::error!(%error, "the provider pool could not be reloaded");
+            match error {
+                LoadError::Database(error) => error.into(),
+                LoadError::Sealed { .. } => Error::Internal,
+            }
+        })
+    }
+
+    /// Calls the model `asked` for: an alias, `PLATFORM/MODEL` or `default`.
+    ///
+    /// The usage is in the admission's meter before a whole answer is returned, and before a
+    /// stream's last event is.
+    pub async fn call(
+        &self,
+        admission: &Admission,
+        asked: &str,
+        request: ChatRequest,
+    ) -> Result<Reply, CallError> {
+        let pool = &*self.0;
+        let catalog = self.catalog();
+        let candidates = catalog.resolve(asked).ok_or_else(|| CallError::UnknownModel {
+            asked: asked.to_owned(),
+        })?;
+        if candidates.is_empty() {
+            return Err(outcome::no_key(asked));
+        }
+        let contenders: Vec<Contender<'_>> = candidates
+            .iter()
+            .map(|c| Contender {
+                id: &c.id,
+                priority: c.priority,
+            })
+            .collect();
+        let estimate = Estimate::of(|typical| pool.upstream.estimate(&request, typical));
+        let mut failures: Vec<(usize, Consequence)> = Vec::new();
+        let begun = Instant::now();
+        while failures.len() < MAX_ATTEMPTS && begun.elapsed() < FAILOVER_WITHIN {
+            let tried = |at: usize| failures.iter().any(|(failed, _)| *failed == at);
+            let only_want_of_room = failures
+                .iter()
+                .all(|(_, consequence)| consequence.is_want_of_room());
+            let Some((at, mut lease)) = pool
+                .quotas
+                .reserve(&contenders, tried, estimate, only_want_of_room)
+            else {
+                break;
+            };
+            let candidate = &candidates[at];
+            let failure = match pool
+                .upstream
+                .send(&candidate.target, &candidate.id.model, &request)
+                .await
+            {
+                Ok(sent) => {
+                    let settling = Settling {
+                        request: lease.answered(sent.stated),
+                        lease,
+                        meter: admission.meter().clone(),
+                        model: candidate.id.model.to_string(),
+                    };
+                    return Ok(reply(candidate, sent.body, settling));
+                }
+                Err(failure) => failure,
+            };
+            let consequence = lease.failed(&failure);
+            log(candidate, &failure);
+            if let Failure::Status {
+                status: 400, message, ..
+            } = failure
+            {
+                return Err(outcome::rejected(message));
+            }
+            failures.push((at, consequence));
+        }
+        let error = if failures
+            .iter()
+            .all(|(_, consequence)| consequence.is_want_of_room())
+        {
+            let obstacles = pool.quotas.obstacles(&contenders, estimate);
+            outcome::no_room(candidates.iter().map(|c| &**c).zip(obstacles), pool.clock.now())
+        } else {
+            outcome::all_failed(
+                failures
+                    .iter()
+                    .map(|(at, consequence)| (&*candidates[*at], *consequence)),
+            )
+        };
+        tracing::warn!(asked, attempts = failures.len(), error = ?error, "no model provider served the request");
+        Err(error)
+    }
+
+    /// Whether a model can be asked for by this name.
+    pub fn knows(&self, asked: &str) -> bool {
+        self.catalog().resolve(asked).is_some()
+    }
+
+    /// What can be asked for, in the file's order: aliases and `PLATFORM/MODEL`.
+    pub fn models(&self) -> Vec<ModelRow> {
+        self.catalog().models().to_vec()
+    }
+
+    /// The rows of `GET /api/admin/providers`.
+    pub fn status(&self) -> Vec<ProviderRow> {
+        self.details().into_iter().map(|detail| detail.row).collect()
+    }
+
+    /// The same with what the page shows beside it.
+    pub fn details(&self) -> Vec<ProviderDetail> {
+        let catalog = self.catalog();
+        let detail = |candidate: &Arc<Candidate>| {
+            self.0
+                .quotas
+                .status(&candidate.id)
+                .map(|standing| ProviderDetail::new(candidate, &standing))
+        };
+        catalog.candidates.iter().filter_map(detail).collect()
+    }
+
+    /// Ends the cooldowns of a key, with all its models. False where there was none. The caller
+    /// enters it in the audit trail.
+    pub fn clear_cooldown(&self, platform: &str, key_id: &str) -> bool {
+        self.0.quotas.clear_key(platform, key_id)
+    }
+
+    /// The counts themselves.
+    pub fn quotas(&self) -> &Quotas {
+        &self.0.quotas
+    }
+
+    fn catalog(&self) -> Arc<Catalog> {
+        self.0.catalog.read().clone()
+    }
+
+    async fn load(&self) -> Result<(), LoadError> {
+        let pool = &*self.0;
+        let _one_at_a_time = pool.reloading.lock().await;
+        let new = Catalog::load(&pool.store, &pool.secret, &pool.config).await?;
+        let old = self.catalog();
+        pool.quotas
+            .install(new.candidates.iter().map(|c| (&c.id, c.limits, c.cap)));
+        for candidate in &new.candidates {
+            let changed = |was: &Arc<Candidate>| {
+                was.id.platform == candidate.id.platform
+                    && was.id.key == candidate.id.key
+                    && was.target != candidate.target
+            };
+            if old.candidates.iter().any(changed) {
+                pool.quotas.clear_key(&candidate.id.platform, &candidate.id.key);
+            }
+        }
+        *pool.catalog.write() = Arc::new(new);
+        Ok(())
+    }
+
+    /// Reads the candidates anew if they changed.
+    async fn refresh(&self) -> Result<(), LoadError> {
+        if catalog::version(&self.0.store).await? == self.catalog().version {
+            Ok(())
+        } else {
+            self.load().await
+        }
+    }
+
+    async fn watch(&self) {
+        let mut ticks = every(POLL_EVERY);
+        // Said once, not twice a second, until something changes.
+        let mut complained: Option<String> = None;
+        loop {
+            ticks.tick().await;
+            let loaded = self.refresh().await;
+            let complaint = loaded.err().map(|error| error.to_string());
+            if let Some(error) = complaint.as_ref().filter(|_| complaint != complained) {
+                tracing::error!(%error, "the provider pool could not be brought up to date; the last one stays in use");
+            }
+            complained = complaint;
+        }
+    }
+
+    async fn prune(&self) {
+        let mut ticks = every(PRUNE_EVERY);
+        loop {
+            ticks.tick().await;
+            loop {
+                match history::prune(&self.0.store, self.0.clock.now()).await {
+                    Ok(true) => tokio::time::sleep(PRUNE_PAUSE).await,
+                    Ok(false) => break,
+                    Err(error) => {
+                        tracing::warn!(%error, "old rows of rate_limit_usage could not be removed; trying again later");
+                        break;
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn reply(candidate: &Candidate, body: SentBody, settling: Settling) -> Reply {
+    let answer = match body {
+        SentBody::Whole { completion, step } => {
+            settling.settle(step);
+            Answer::Whole { completion, step }
+        }
+        SentBody::Stream { events, so_far } => Answer::Stream(Box::pin(Metered {
+            events,
+            so_far,
+            settling: Some(settling),
+        })),
+    };
+    Reply {
+        platform: candidate.id.platform.to_string(),
+        model: candidate.id.model.to_string(),
+        answer,
+    }
+}
+
+/// The provider's own words stay out of the log: they may quote the prompt.
+fn log(candidate: &Candidate, failure: &Failure) {
+    let (status, code) = match failure {
+        Failure::Status { status, code, .. } => (Some(*status), code.as_deref()),
+        _ => (None, None),
+    };
+    let what = match failure {
+        Failure::Status { .. } => "answered with an error",
+        Failure::Timeout => "did not answer in time",
+        Failure::Connection => "could not be reached",
+        Failure::Garbled(how) => how,
+    };
+    tracing::warn!(
+        platform = %candidate.id.platform, model = %candidate.id.model, key_id = %candidate.id.key,
+        status, code, what, "a model provider failed"
+    );
+}
+
+fn every(period: Duration) -> tokio::time::Interval {
+    let mut ticks = tokio::time::interval(period);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
+}
+
+#[cfg(test)]
+mod tests;
