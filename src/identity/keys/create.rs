@@ -86,6 +86,7 @@ impl Identity {
         caller: &Caller,
         workspace: &WorkspaceId,
         name: &str,
+        expires_at: Option<Timestamp>,
     ) -> Result<CreatedKey, Error> {
         if matches!(caller.via, Via::Key { .. }) {
             return Err(Error::Forbidden(
@@ -102,7 +103,7 @@ impl Identity {
                 email: &caller.email,
                 workspace,
                 name,
-                expires_at: None,
+                expires_at,
             },
         )
         .await
@@ -202,7 +203,7 @@ mod tests {
         let mut ada = site.identity.caller_of_key(&key).await.unwrap().unwrap();
         let own = async |caller: &Caller, workspace: &str| {
             site.identity
-                .create_own_key(caller, &workspace.into(), "mine")
+                .create_own_key(caller, &workspace.into(), "mine", None)
                 .await
                 .map_err(|e| e.status())
         };

@@ -8,7 +8,7 @@ use web_sys::AbortController;
 
 use super::turn::{Outcome, Reply, Turn};
 use super::wait::Wait;
-use crate::backend::playground::Playground;
+use crate::backend::playground::{Chosen, Playground};
 use crate::browser::http::Failed;
 
 /// Turns of a conversation that are sent again with the next; what came before is forgotten by the model.
@@ -19,6 +19,16 @@ const TURNS_SENT: usize = 40;
 pub(crate) enum Target {
     Source(String),
     Dashboard(String),
+}
+
+impl Target {
+    pub(crate) fn of(chosen: &Chosen) -> Self {
+        if chosen.dashboard.is_empty() {
+            Target::Source(chosen.source.clone())
+        } else {
+            Target::Dashboard(chosen.dashboard.clone())
+        }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -47,7 +57,7 @@ impl State {
         let (turns, refusal, prompt) = match data.posted.clone() {
             None => (Vec::new(), None, String::new()),
             Some(posted) => {
-                let turn = posted.answer.map(|reply| Turn::new(0, target_of(&chosen), posted.prompt.clone(), reply));
+                let turn = posted.answer.map(|reply| Turn::new(0, Target::of(&chosen), posted.prompt.clone(), reply));
                 let kept = if turn.is_some() { String::new() } else { posted.prompt };
                 (turn.into_iter().collect(), posted.refusal, kept)
             }
@@ -192,13 +202,5 @@ impl State {
         });
         said.push(Said { role: Speaker::User, content: prompt.to_owned() });
         said
-    }
-}
-
-fn target_of(chosen: &crate::backend::playground::Chosen) -> Target {
-    if chosen.dashboard.is_empty() {
-        Target::Source(chosen.source.clone())
-    } else {
-        Target::Dashboard(chosen.dashboard.clone())
     }
 }

@@ -1,0 +1,120 @@
+//! The page: what to ask on top, what was answered below, limits and the dashboard beside it.
+
+use leptos::prelude::*;
+use leptos_meta::Title;
+use leptos_router::hooks::use_query_map;
+
+use super::form::PromptForm;
+use super::limits::LimitMeters;
+use super::log::Log;
+use super::start::Start;
+use super::state::State;
+use crate::backend::playground::{Playground, playground, preview};
+use crate::components::{SpecCards, set_status};
+
+#[component]
+pub(crate) fn PlaygroundPage() -> impl IntoView {
+    let query = use_query_map();
+    let asked = move || {
+        let value = |name: &str| query.with(|query| query.get(name).unwrap_or_default());
+        (value("source"), value("dashboard"))
+    };
+    let data = Resource::new_blocking(asked, |(source, dashboard)| playground(source, dashboard));
+    view! {
+        <Title text="Playground" />
+        <h1>"Playground"</h1>
+        <Suspense fallback=|| view! { <p class="dim">"Loading"</p> }>
+            {move || Suspend::new(async move {
+                match data.await {
+                    Ok(data) => view! { <Bench data /> }.into_any(),
+                    Err(error) => view! { <p role="alert">{error.to_string()}</p> }.into_any(),
+                }
+            })}
+        </Suspense>
+    }
+}
+
+#[component]
+fn Bench(data: Playground) -> impl IntoView {
+    if let Some(posted) = &data.posted {
+        set_status(posted.status);
+    }
+    if data.sources.is_empty() && data.dashboards.is_empty() {
+        return view! { <Nothing /> }.into_any();
+    }
+    let seed = data.limits.clone();
+    let state = State::new(data);
+    let workspace = Memo::new(move |_| state.workspace());
+    let limits = live_limits(seed, workspace.into());
+    let name = move || {
+        workspace.get().map(|id| state.choice.with_value(|choice| choice.workspace_name(&id)))
+    };
+    view! {
+        <div class="bench">
+            <div class="stack">
+                <section class="card" aria-label="Ask">
+                    <PromptForm state />
+                </section>
+                <div class="refusal">
+                    {move || state.refusal.get().map(|sentence| view! { <p class="notice over" role="alert">{sentence}</p> })}
+                </div>
+                <section class="card conversation" aria-label="Answers">
+                    <Show when=move || state.turns.with(Vec::is_empty)>
+                        <Start state />
+                    </Show>
+                    <Log state />
+                </section>
+            </div>
+            <aside class="stack" aria-label="Beside the conversation">
+                <section class="card" aria-label="Limits">
+                    <header>
+                        <h2>"Left of the limits"</h2>
+                        <span class="dim small">{name}</span>
+                    </header>
+                    <LimitMeters state=limits />
+                </section>
+                <DashboardNow state />
+            </aside>
+        </div>
+    }
+    .into_any()
+}
+
+/// The dashboard that is chatted about, as it is after the last turn.
+#[component]
+fn DashboardNow(state: State) -> impl IntoView {
+    let shown = Resource::new(
+        move || (state.dashboard.get(), state.ended.get()),
+        |(id, _)| async move { if id.is_empty() { None } else { preview(id).await.ok() } },
+    );
+    view! {
+        <Transition>
+            {move || Suspend::new(async move {
+                shown.await.map(|preview| view! {
+                    <section class="card now" aria-label="The dashboard now">
+                        <header>
+                            <h2>"The dashboard now"</h2>
+                        </header>
+                        {match preview.spec {
+                            Some(spec) => view! { <SpecCards spec figures=preview.figures /> }.into_any(),
+                            None => view! { <p class="dim">"It has no widgets yet. Ask the model for some."</p> }.into_any(),
+                        }}
+                    </section>
+                })
+            })}
+        </Transition>
+    }
+}
+
+#[component]
+fn Nothing() -> impl IntoView {
+    view! {
+        <section class="card empty">
+            <h2>"There is nothing to ask about yet"</h2>
+            <p>
+                "No workspace in which you may call models has a source or a dashboard. Sources and dashboards come from the directory file: "
+                <code>"tollkeeper apply FILE.toml"</code>
+            </p>
+        </section>
+    }
+}
