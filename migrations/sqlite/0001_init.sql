@@ -104,7 +104,6 @@ CREATE TABLE rate_limit_usage (
   created_at_ms INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX rate_limit_usage_by_time ON rate_limit_usage (created_at_ms);
-CREATE INDEX rate_limit_usage_by_key ON rate_limit_usage (platform, model_id, key_id, kind, created_at_ms);
 
 CREATE TABLE users (
   id            TEXT PRIMARY KEY,

@@ -62,7 +62,7 @@ const OPENAI_BODY_MAX: usize = 10 * 1024 * 1024;
 struct Description;
 
 /// Every route of the contract.
-pub fn router(services: &Services) -> Router<Services> {
+pub fn router(services: &Services) -> Router {
     let api = OpenApiRouter::with_openapi(Description::openapi())
         .routes(routes!(login::handler))
         .routes(routes!(logout::handler))
@@ -86,7 +86,7 @@ pub fn router(services: &Services) -> Router<Services> {
         .routes(routes!(openai_chat::handler))
         .routes(routes!(openai_models::handler))
         .layer(DefaultBodyLimit::max(OPENAI_BODY_MAX));
-    let (router, description) = api.merge(openai).with_state::<Services>(services.clone()).split_for_parts();
+    let (router, description) = api.merge(openai).split_for_parts();
     let description = description.to_pretty_json().unwrap_or_default();
     router
         .route(
@@ -101,6 +101,7 @@ pub fn router(services: &Services) -> Router<Services> {
         .route("/v1", any(not_found))
         .route("/v1/{*rest}", any(not_found))
         .method_not_allowed_fallback(method_not_allowed)
+        .with_state(services.clone())
 }
 
 /// What every answer passes through, the pages' too.

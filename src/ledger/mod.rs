@@ -5,7 +5,7 @@
 
 mod meter;
 pub mod read;
-mod window_row;
+pub mod window_row;
 mod writer;
 
 use std::future::Future;

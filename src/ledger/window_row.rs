@@ -45,7 +45,7 @@ pub struct WindowRow {
 }
 
 /// Writes rows in the transaction that writes what they belong to.
-pub async fn insert(tx: &mut Tx, rows: &[WindowRow]) -> Result<(), sqlx::Error> {
+pub async fn insert(tx: &mut Tx, rows: impl IntoIterator<Item = &WindowRow>) -> Result<(), sqlx::Error> {
     for row in rows {
         sqlx::query(
             "INSERT INTO rate_limit_usage (platform, model_id, key_id, kind, tokens, created_at_ms)

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::Instant;
 
-use super::{Settlement, StepUsage, WindowRow};
+use super::{Settlement, StepUsage, WindowRow, window_row};
 use crate::clock::SharedClock;
 use crate::model::{Day, Route, UserId, WorkspaceId};
 use crate::store::{Store, to_i64};
@@ -163,16 +163,18 @@ async fn run(store: Store, mut queue: mpsc::Receiver<Job>, shared: Arc<Shared>, 
 struct Group {
     usage: HashMap<(WorkspaceId, Route, String), (StepUsage, u64)>,
     by_user: HashMap<(WorkspaceId, UserId), (StepUsage, u64)>,
-    loose: Loose,
+    refusals: Refusals,
+    window_rows: Vec<WindowRow>,
     day: String,
 }
 
 impl Group {
     fn of(jobs: &[Job], loose: Loose, today: Day) -> Self {
-        let mut group = Group { loose, day: today.ymd(), ..Group::default() };
+        let Loose { refusals, window_rows } = loose;
+        let mut group = Group { refusals, window_rows: window_rows.into(), day: today.ymd(), ..Group::default() };
         for job in jobs {
             let Job::Settle(settlement, _) = job else { continue };
-            group.loose.window_rows.extend(settlement.window_rows.iter().cloned());
+            group.window_rows.extend(settlement.window_rows.iter().cloned());
             let last = settlement.parts.len().saturating_sub(1);
             for (at, (model, step)) in settlement.parts.iter().enumerate() {
                 let requests = u64::from(at == last);
@@ -190,7 +192,7 @@ impl Group {
     }
 
     fn is_empty(&self) -> bool {
-        self.usage.is_empty() && self.loose.refusals.is_empty() && self.loose.window_rows.is_empty()
+        self.usage.is_empty() && self.refusals.is_empty() && self.window_rows.is_empty()
     }
 
     /// Usage is never dropped: while the database fails, this tries again, and the queue behind it
@@ -248,21 +250,8 @@ impl Group {
             .execute(&mut *tx)
             .await?;
         }
-        for row in &self.loose.window_rows {
-            sqlx::query(
-                "INSERT INTO rate_limit_usage (platform, model_id, key_id, kind, tokens, created_at_ms)
-                 VALUES ($1, $2, $3, $4, $5, $6)",
-            )
-            .bind(row.platform.to_string())
-            .bind(row.model_id.to_string())
-            .bind(row.key_id.to_string())
-            .bind(row.kind.as_str())
-            .bind(to_i64(row.tokens))
-            .bind(row.created_at.ms())
-            .execute(&mut *tx)
-            .await?;
-        }
-        for ((workspace, day, kind), refused) in &self.loose.refusals {
+        window_row::insert(&mut tx, &self.window_rows).await?;
+        for ((workspace, day, kind), refused) in &self.refusals {
             sqlx::query(
                 "INSERT INTO llm_refusals (workspace_id, day, kind, refused) VALUES ($1, $2, $3, $4)
                  ON CONFLICT (workspace_id, day, kind) DO UPDATE SET refused = llm_refusals.refused + excluded.refused",

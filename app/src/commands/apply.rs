@@ -4,9 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use tollkeeper::config::Config;
-use tollkeeper::directory::apply::{self, ApplyError};
-use tollkeeper::directory::file::File;
-use tollkeeper::providers::secret::SecretKey;
+use tollkeeper::directory::{ApplyError, File, apply};
+use tollkeeper::providers::secret_key;
 
 use super::{Done, Failure, clock, open};
 
@@ -24,8 +23,8 @@ pub(super) async fn run(arguments: &Arguments, config: &Config) -> Done {
     let from_environment = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let file = File::read(&arguments.file, &from_environment).map_err(|fault| Failure::Usage(vec![fault]))?;
     let store = open(config).await?;
-    let secret = SecretKey::of(config).map_err(Failure::Failed)?;
-    let report = apply::apply(&store, &*clock(), &secret, &file, arguments.dry_run).await.map_err(|error| {
+    let secret = secret_key(config).map_err(Failure::Failed)?;
+    let report = apply(&store, &*clock(), &secret, &file, arguments.dry_run).await.map_err(|error| {
         match error {
             ApplyError::Form(fault) => Failure::Usage(vec![fault]),
             ApplyError::Refused(why) => Failure::Failed(why),

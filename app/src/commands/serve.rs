@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tollkeeper::api;
 use tollkeeper::config::Config;
-use tollkeeper::directory::demo::{self, DemoLogins};
+use tollkeeper::directory::demo::{DemoLogin, make_demo};
 use tollkeeper::identity::FirstAdmin;
 use tollkeeper::services::Services;
 use tollkeeper_app::server::pages;
@@ -35,7 +35,7 @@ pub(super) async fn run(arguments: Arguments, config: Config) -> Done {
     }
     let services = Services::start(config, store, clock(), arguments.demo).await.map_err(Failure::Failed)?;
 
-    let demo = if arguments.demo { demo::make(&services.store, &*services.clock).await? } else { None };
+    let demo = if arguments.demo { make_demo(&services.store, &*services.clock).await? } else { None };
     let admin = configured_admin.as_ref().map(|admin| (admin.email.as_str(), admin.password.as_str()));
     let first_admin = services.identity.first_admin(admin).await?;
 
@@ -43,7 +43,7 @@ pub(super) async fn run(arguments: Arguments, config: Config) -> Done {
         Failure::Failed(format!("TOLLKEEPER_ADDR: {address} can't be listened on: {error}; choose another port"))
     })?;
     let at = listener.local_addr().unwrap_or(address);
-    greet(at, demo.as_ref(), &first_admin);
+    greet(at, demo.as_deref(), &first_admin);
 
     let router = api::with_layers(api::router(&services).merge(pages(services.clone())), &services);
     let stopping = services.stopping.clone();
@@ -75,12 +75,12 @@ async fn terminated() {
     }
 }
 
-fn greet(at: SocketAddr, demo: Option<&DemoLogins>, first_admin: &FirstAdmin) {
+fn greet(at: SocketAddr, demo: Option<&[DemoLogin]>, first_admin: &FirstAdmin) {
     println!("Tollkeeper is on http://{at}");
     if let Some(logins) = demo {
-        println!("Demo data was made. Sign in with the password {} as", logins.password);
-        for (email, what) in &logins.users {
-            println!("  {email:28} {what}");
+        println!("Demo data was made. Sign in as");
+        for DemoLogin { email, role, password } in logins {
+            println!("  {email:24} {password:20} {role}");
         }
     }
     match first_admin {
