@@ -10,6 +10,7 @@ pub mod error;
 pub mod fmt;
 pub mod ids;
 pub mod limit;
+pub mod limit_form;
 pub mod reports;
 pub mod time;
 

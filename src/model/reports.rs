@@ -216,6 +216,31 @@ pub struct Change {
     pub after: String,
 }
 
+/// What a page of the audit trail asks for; what is empty doesn't matter.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AuditQuery {
+    pub workspace: String,
+    /// An e-mail address, `cli`, `apply` or `system`.
+    pub actor: String,
+    /// UTC days, inclusive, as `YYYY-MM-DD`.
+    pub from: String,
+    pub to: String,
+    /// Entries older than this id, or the ones next newer than that.
+    pub before: Option<i64>,
+    pub after: Option<i64>,
+}
+
+/// A page of the audit trail, newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditPage {
+    pub lines: Vec<AuditLine>,
+    /// The page of newer entries is asked for with this as `after`, if there is one.
+    pub newer: Option<i64>,
+    /// The page of older entries is asked for with this as `before`, if there is one.
+    pub older: Option<i64>,
+}
+
 /// A row of `GET /api/admin/usage`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
