@@ -52,9 +52,7 @@ impl Timestamp {
 
     pub fn parse_rfc3339(text: &str) -> Option<Self> {
         let at = OffsetDateTime::parse(text, &time::format_description::well_known::Rfc3339).ok()?;
-        i64::try_from(at.unix_timestamp_nanos().div_euclid(1_000_000))
-            .ok()
-            .map(Timestamp)
+        i64::try_from(at.unix_timestamp_nanos().div_euclid(1_000_000)).ok().map(Timestamp)
     }
 
     fn date_time(self) -> OffsetDateTime {
@@ -112,11 +110,7 @@ impl Day {
 
     pub fn parse(text: &str) -> Option<Day> {
         let date = time::Date::parse(text, YMD).ok()?;
-        Some(Day(date
-            .midnight()
-            .assume_utc()
-            .unix_timestamp()
-            .div_euclid(86_400)))
+        Some(Day(date.midnight().assume_utc().unix_timestamp().div_euclid(86_400)))
     }
 }
 
@@ -148,7 +142,10 @@ mod tests {
         let at = Timestamp::parse_rfc3339("2026-09-20T10:00:03Z").unwrap();
         assert_eq!(at.rfc3339(), "2026-09-20T10:00:03.000Z");
         assert_eq!(Timestamp(at.0 + 7).rfc3339(), "2026-09-20T10:00:03.007Z");
-        assert_eq!((at.minute(), Day::parse("2026-09-02").unwrap().month_day()), ("2026-09-20 10:00".into(), "Sep 2".into()));
+        assert_eq!(
+            (at.minute(), Day::parse("2026-09-02").unwrap().month_day()),
+            ("2026-09-20 10:00".into(), "Sep 2".into())
+        );
     }
 
     #[test]

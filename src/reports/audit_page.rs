@@ -39,7 +39,8 @@ impl Reports {
 
 fn day(name: &str, text: Option<String>, bound: fn(Day) -> Timestamp) -> Result<Option<Timestamp>, Error> {
     let Some(text) = text else { return Ok(None) };
-    let day = Day::parse(&text).ok_or_else(|| Error::Invalid(format!("{name} has to be a day, YYYY-MM-DD")))?;
+    let day =
+        Day::parse(&text).ok_or_else(|| Error::Invalid(format!("{name} has to be a day, YYYY-MM-DD")))?;
     Ok(Some(bound(day)))
 }
 
@@ -58,8 +59,13 @@ mod tests {
         let mut tx = store.begin().await.unwrap();
         for n in 0..60 {
             let actor = if n % 2 == 0 { Actor::Cli } else { Actor::Apply };
-            let change =
-                Change { actor: &actor, action: "limits.set", workspace: Some(&"acme".into()), before: None, after: None };
+            let change = Change {
+                actor: &actor,
+                action: "limits.set",
+                workspace: Some(&"acme".into()),
+                before: None,
+                after: None,
+            };
             audit::append(&mut tx, Timestamp(n * 3_600_000), change).await.unwrap();
         }
         tx.commit().await.unwrap();
