@@ -127,10 +127,7 @@ mod tests {
             let store = Store::open(&config.database).await.unwrap();
             let services = Services::start(config, store, Arc::new(SystemClock), true).await.unwrap();
             make_demo(&services.store, &*services.clock).await.unwrap();
-            Self {
-                router: api::with_layers(pages(services.clone()), &services),
-                _folder: folder,
-            }
+            Self { router: api::with_layers(pages(services.clone()), &services), _folder: folder }
         }
 
         async fn ask(&self, request: Request) -> Response {
@@ -198,7 +195,9 @@ mod tests {
     async fn no_page_has_an_inline_style() {
         let site = Site::new().await;
         let admin = site.session_of(ADMIN).await;
-        for path in ["/login", "/nowhere", "/settings/workspaces", "/settings/audit", "/settings/keys", "/playground"] {
+        for path in
+            ["/login", "/nowhere", "/settings/workspaces", "/settings/audit", "/settings/keys", "/playground"]
+        {
             let html = text(site.get(path, &admin).await).await;
             assert!(!html.contains(" style=") && !html.contains("<style"), "{path}");
         }
@@ -225,7 +224,8 @@ mod tests {
         let response = site.get("/settings/workspaces?search=a%20b", "").await;
         assert_eq!(response.status(), StatusCode::SEE_OTHER);
         assert_eq!(location(&response), "/login?next=%2Fsettings%2Fworkspaces%3Fsearch%3Da%2520b");
-        let response = site.sign_in(ADMIN, DEMO_PASSWORD, "%2Fsettings%2Fworkspaces%3Fsearch%3Da%2520b").await;
+        let response =
+            site.sign_in(ADMIN, DEMO_PASSWORD, "%2Fsettings%2Fworkspaces%3Fsearch%3Da%2520b").await;
         assert_eq!(
             (response.status(), location(&response)),
             (StatusCode::SEE_OTHER, "/settings/workspaces?search=a%20b")
@@ -235,7 +235,12 @@ mod tests {
     #[tokio::test]
     async fn signing_in_leads_to_no_other_site() {
         let site = Site::new().await;
-        for next in ["https%3A%2F%2Fevil.example", "%2F%2Fevil.example", "%2F%5Cevil.example", "%2F%09%2Fevil.example"] {
+        for next in [
+            "https%3A%2F%2Fevil.example",
+            "%2F%2Fevil.example",
+            "%2F%5Cevil.example",
+            "%2F%09%2Fevil.example",
+        ] {
             assert_eq!(location(&site.sign_in(ADMIN, DEMO_PASSWORD, next).await), "/", "{next}");
         }
     }
@@ -257,18 +262,18 @@ mod tests {
     #[tokio::test]
     async fn an_error_in_the_address_is_not_shown() {
         let site = Site::new().await;
-        let html = text(site.get("/login?__path=%2F_fn%2Fsign-in&__err=eyJGb3JiaWRkZW4iOiJldmlsIn0", "").await).await;
+        let html =
+            text(site.get("/login?__path=%2F_fn%2Fsign-in&__err=eyJGb3JiaWRkZW4iOiJldmlsIn0", "").await)
+                .await;
         assert!(!html.contains("role=\"alert\""));
     }
 
     #[tokio::test]
     async fn the_start_page_leads_by_role() {
         let site = Site::new().await;
-        for (email, to) in [
-            (ADMIN, "/settings/workspaces"),
-            (SOURCE_ADMIN, "/settings/workspaces"),
-            (EDITOR, "/playground"),
-        ] {
+        for (email, to) in
+            [(ADMIN, "/settings/workspaces"), (SOURCE_ADMIN, "/settings/workspaces"), (EDITOR, "/playground")]
+        {
             let response = site.get("/", &site.session_of(email).await).await;
             assert_eq!((response.status(), location(&response)), (StatusCode::SEE_OTHER, to), "{email}");
         }

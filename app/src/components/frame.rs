@@ -19,8 +19,8 @@ pub(crate) fn Frame() -> impl IntoView {
             </a>
             <header class="side">
                 <Brand />
-                {account.clone().map(|account| view! { <Navigation me=account.me /> })}
-                {account.map(|account| view! { <AccountMenu account /> })}
+                {account.clone().map(|account| view! { <Navigation me=account.me /> }.into_any())}
+                {account.map(|account| view! { <AccountMenu account /> }.into_any())}
             </header>
             <main id="content" tabindex="-1">
                 <Outlet />
@@ -39,6 +39,7 @@ fn Navigation(me: Me) -> impl IntoView {
                     <A href>{text}</A>
                 </li>
             }
+            .into_any()
         })
     };
     view! {
