@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use axum::body::{Body, Bytes, HttpBody as _};
+use axum::body::{Body, BodyDataStream, Bytes, HttpBody as _};
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use futures::StreamExt as _;
 use http::header;
@@ -18,9 +18,9 @@ use crate::model::Error;
 const BODY_MAX: usize = 1 << 20;
 /// A body has to come to its end within this time.
 const BODY_WITHIN: Duration = Duration::from_mins(2);
-/// What is read past the largest body, so that its sender comes to hear that it is too large and doesn't
-/// find the connection closed.
+/// What is read past the largest body, in bytes, and for how long.
 const OVERFLOW_MAX: usize = 64 << 20;
+const OVERFLOW_WITHIN: Duration = Duration::from_secs(15);
 
 /// A JSON body of `/api/*`.
 pub struct Json<T>(pub T);
@@ -52,13 +52,16 @@ pub async fn read_json_body(request: Request, most: usize) -> Result<Bytes, Erro
             "the request body is larger than the {most} MiB that this route takes; send less"
         ))
     };
-    if waits_for_leave && body.size_hint().lower() > most as u64 {
+    if body.size_hint().lower() > most as u64 {
+        if !waits_for_leave {
+            read_past(body.into_data_stream());
+        }
         return Err(too_large());
     }
     match tokio::time::timeout(BODY_WITHIN, collect(body, most)).await {
-        Ok(Some(Collected::Whole(body))) => Ok(body.into()),
-        Ok(Some(Collected::TooLarge)) => Err(too_large()),
-        Ok(None) => {
+        Ok(Ok(Some(body))) => Ok(body.into()),
+        Ok(Ok(None)) => Err(too_large()),
+        Ok(Err(_)) => {
             Err(Error::Malformed("the request body could not be read to its end; send it again".into()))
         }
         Err(_) => {
@@ -67,27 +70,32 @@ pub async fn read_json_body(request: Request, most: usize) -> Result<Bytes, Erro
     }
 }
 
-enum Collected {
-    Whole(Vec<u8>),
-    TooLarge,
+/// Nothing where it is larger.
+async fn collect(body: Body, most: usize) -> Result<Option<Vec<u8>>, axum::Error> {
+    let mut parts = body.into_data_stream();
+    let mut whole = Vec::new();
+    while let Some(part) = parts.next().await {
+        let part = part?;
+        if whole.len() + part.len() > most {
+            read_past(parts);
+            return Ok(None);
+        }
+        whole.extend_from_slice(&part);
+    }
+    Ok(Some(whole))
 }
 
-/// Nothing where the connection broke.
-async fn collect(body: Body, most: usize) -> Option<Collected> {
-    let mut parts = body.into_data_stream();
-    let (mut whole, mut size) = (Vec::new(), 0_usize);
-    while let Some(part) = parts.next().await {
-        let part = part.ok()?;
-        size += part.len();
-        if size <= most {
-            whole.extend_from_slice(&part);
-        } else if size - most > OVERFLOW_MAX {
-            break;
-        } else {
-            whole = Vec::new();
+/// Reads on while the answer is under way, so that a client that first sends all of its request comes to hear why it
+/// is refused and doesn't just find the connection closed.
+fn read_past(mut parts: BodyDataStream) {
+    let mut left = OVERFLOW_MAX;
+    let reading = async move {
+        while let Some(Ok(part)) = parts.next().await {
+            let Some(less) = left.checked_sub(part.len()) else { break };
+            left = less;
         }
-    }
-    Some(if size > most { Collected::TooLarge } else { Collected::Whole(whole) })
+    };
+    tokio::spawn(tokio::time::timeout(OVERFLOW_WITHIN, reading));
 }
 
 /// What is wrong with a body.

@@ -308,8 +308,8 @@ impl Reader {
         if without_choices {
             object["choices"] = Value::Array(Vec::new());
         }
-        // On one line, or it would fall apart when it is sent on as an event. In JSON a line's end is a blank.
-        piece.data = if without_choices { object.to_string() } else { data.replace('\n', " ") };
+        // On one line, or it would fall apart when it is sent on as an event. In JSON a line's end is a mere blank.
+        piece.data = if without_choices { object.to_string() } else { data.replace('\n', "") };
         Some(Step::Piece { piece, speaks })
     }
 
