@@ -137,3 +137,23 @@ async fn left(closed: impl Future<Output = ()>, reading_on: &Semaphore) {
 fn nobody_listens() -> Error {
     Error::Unavailable("the caller left and the answer did not end in time".into())
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn only_so_many_answers_are_read_on() {
+        let places = Semaphore::new(1);
+        let waited = async || {
+            let begun = Instant::now();
+            left(std::future::ready(()), &places).await;
+            begun.elapsed()
+        };
+        let (first, second) = tokio::join!(waited(), waited());
+        assert!(first >= READ_ON && second.is_zero(), "{first:?} {second:?}");
+        assert!(waited().await >= READ_ON, "the place is free again");
+    }
+}
