@@ -85,7 +85,7 @@ impl Choice {
         let call = &mut self.calls[at];
         for (name, value) in part.as_object().into_iter().flatten() {
             match (name.as_str(), value) {
-                ("index", _) => {}
+                ("index", _) | (_, Value::Null) => {}
                 ("function", Value::Object(function)) => {
                     let known = call.entry("function").or_insert_with(|| json!({}));
                     let Value::Object(known) = known else { continue };
@@ -98,7 +98,6 @@ impl Choice {
                         }
                     }
                 }
-                (_, Value::Null) => {}
                 _ => drop(call.insert(name.clone(), value.clone())),
             }
         }

@@ -59,13 +59,11 @@ pub fn without<'t>(text: &'t str, name: &str) -> Cow<'t, str> {
     // A name that is written with escapes stays.
     let Some(before) = before.and_then(|before| before.strip_suffix(&quoted)) else { return text.into() };
     let after = &text[at.end..];
-    match before.trim_end().strip_suffix(',') {
-        Some(before) => format!("{before}{after}").into(),
-        None => {
-            let after = after.trim_start();
-            format!("{before}{}", after.strip_prefix(',').unwrap_or(after)).into()
-        }
+    if let Some(before) = before.trim_end().strip_suffix(',') {
+        return format!("{before}{after}").into();
     }
+    let after = after.trim_start();
+    format!("{before}{}", after.strip_prefix(',').unwrap_or(after)).into()
 }
 
 /// The text with every escaped half of a surrogate pair replaced; nothing where there is none.

@@ -50,8 +50,9 @@ async fn a_stream_with_several_choices() {
     let sent = |usage: &str| {
         words.map(|(index, delta)| chunk(index, usage, delta)).into_iter().chain([ends(0), ends(1)])
     };
-    let events =
-        |objects: Vec<String>| objects.iter().map(|object| format!("data: {object}\n\n")).collect::<String>();
+    let events = |objects: Vec<String>| {
+        objects.iter().flat_map(|object| ["data: ", object, "\n\n"]).collect::<String>()
+    };
     let all = events(sent("\"usage\":null,").chain([usage.into(), "[DONE]".into()]).collect());
     let provider = Scripted::start(stream(&[": hello\n\n", &all])).await;
     let site = site(&provider.base_url()).await;
