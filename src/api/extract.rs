@@ -9,6 +9,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::respond::ApiError;
 use crate::model::Error;
+use crate::model::error::shown;
 
 /// A JSON body of `/api/*`.
 pub struct Json<T>(pub T);
@@ -74,7 +75,7 @@ fn invalid(path: &str, found: &str) -> String {
         return format!("{field} is missing");
     }
     if let Some(field) = quoted("unknown field `") {
-        let field: String = field.chars().take(100).collect();
+        let field = shown(&field, 100);
         return format!("{field} is not a field of this request");
     }
     let place = if matches!(path, "." | "") { "the request body" } else { path };

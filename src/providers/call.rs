@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::ledger::StepUsage;
 use crate::model::Error;
+use crate::model::error::shown;
 
 /// A chat completion to be made: OpenAI's request body. `model`, `stream` and `stream_options` are
 /// set by the wire client; all else goes out as it came in.
@@ -110,7 +111,7 @@ impl From<CallError> for Error {
         match error {
             CallError::UnknownModel { asked } => Error::NotFound(format!(
                 "there is no model \"{}\"; GET /v1/models lists those that can be asked for",
-                asked.chars().take(200).collect::<String>()
+                shown(&asked, 200)
             )),
             CallError::NoRoom { message, retry_after_ms } => {
                 Error::NoRoom { message, retry_after_s: retry_after_ms.div_ceil(1000).max(1) }

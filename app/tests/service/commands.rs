@@ -43,7 +43,7 @@ async fn the_server_sees_limits_and_keys_at_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_server_sees_what_apply_changed_within_a_second() {
-    let site = Site::start().await;
+    let site = Setup::new().env("LLM_RATE_PER_MINUTE", "0").start().await;
     let (eve, eves_key) = (site.sign_in("eve@example.com").await, site.key("eve@example.com", "acme"));
     site.upstream.next(words("From the one model", 1, 1));
     assert_eq!(eves_key.complete().await.status, 200);

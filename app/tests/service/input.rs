@@ -218,7 +218,10 @@ async fn every_route_names_the_field_that_is_wrong() {
             answer.sentence();
         }
     }
-    let root = caller("/api/admin");
+    let (eve, root) = (caller("/api"), caller("/api/admin"));
+    let odd = json!({ "email": "x@example.com", "password": "x", "a\u{1b}[2Jb\n": 1 });
+    let sentence = eve.post("/api/login", &odd).await.sentence();
+    assert!(!sentence.chars().any(char::is_control), "{sentence:?}");
     assert_eq!(root.put("/api/admin/workspaces/acme/limits", &json!({})).await.status, 422);
     for query in [
         "usage?from=yesterday",
