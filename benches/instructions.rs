@@ -31,7 +31,9 @@ fn warm(users: u32, in_flight: u32, budget: BudgetAsk) -> (MemoryStore, Ask) {
         let ask = Ask { user: format!("u_{user:04}").as_str().into(), ..ask(GATE) };
         decide(&store, &ask);
     }
-    (0..in_flight).for_each(|_| drop(decide(&store, &ask(RESERVE))));
+    (0..in_flight).for_each(|_| {
+        decide(&store, &ask(RESERVE));
+    });
     (store, ask(budget))
 }
 

@@ -20,10 +20,8 @@ async fn a_turn_takes_six_steps_at_most_the_sixth_without_tools() {
         let eve = site.key("eve@example.com", "acme");
         let nothing = json!({});
         for _ in 0..5 {
-            site.upstream.next(match by_events {
-                false => tool_call("read_source", &nothing, 100, 10),
-                true => streamed_tool_call("read_source", &nothing, 100, 10),
-            });
+            let ask = if by_events { streamed_tool_call } else { tool_call };
+            site.upstream.next(ask("read_source", &nothing, 100, 10));
         }
         let (done, first) = if by_events {
             site.upstream.next(streamed("The south leads.", Vec::new(), last(100, 10)));

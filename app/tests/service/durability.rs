@@ -76,7 +76,7 @@ async fn asked_to_stop_it_ends_the_answer_that_it_has_begun() {
     site.terminate();
     until("it takes no more", async || eve.try_send(eve.request("GET", "/healthz")).await.err()).await;
     gate.notify_one();
-    let events = answer.to_its_end().await;
+    let events = answer.read_on().await;
     assert_eq!(events.last().unwrap().1, json!("[DONE]"), "{events:?}");
     let (status, said) = site.ended().await;
     assert_eq!(status.code(), Some(0), "{said}");

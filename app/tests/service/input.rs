@@ -263,7 +263,7 @@ async fn ids_that_are_none_are_not_found() {
         "sales\nX-Injected: 1",
         &long,
     ] {
-        let escaped: String = id.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let escaped = escaped(id);
         let said = json!({ "messages": [{ "role": "user", "content": "Hello" }] });
         let completion = json!({ "model": id, "messages": [{ "role": "user", "content": "x" }] });
         for answer in [
@@ -321,6 +321,11 @@ async fn odd_headers_are_nobodys_fault() {
         answer.sentence();
     }
     assert_eq!(site.upstream.requests().len(), 0);
+}
+
+/// As a part of a path, whatever is in it.
+fn escaped(id: &str) -> String {
+    id.bytes().fold(String::new(), |path, byte| format!("{path}%{byte:02X}"))
 }
 
 /// The tables are as they were, no provider was asked, and the rate's bucket is full.

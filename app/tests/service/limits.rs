@@ -9,9 +9,9 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::scripted::{Act, answer};
-use crate::support::{Setup, Site, until, words};
+use crate::support::{Answer, Client, Setup, Site, until, words};
 
-fn with_status(answers: &[crate::support::Answer], status: u16) -> usize {
+fn with_status(answers: &[Answer], status: u16) -> usize {
     answers.iter().filter(|answer| answer.status == status).count()
 }
 
@@ -26,9 +26,9 @@ async fn a_hundred_at_once_on_a_full_bucket_of_20_admit_20() {
     let begun = Instant::now();
     // One user, by two keys and a session: one bucket.
     let (a, b, c) = futures::join!(
-        key.all(40, |key| key.complete()),
-        other.all(30, |key| key.complete()),
-        session.all(30, |session| session.generate()),
+        key.all(40, Client::complete),
+        other.all(30, Client::complete),
+        session.all(30, Client::generate),
     );
     let answers: Vec<_> = a.into_iter().chain(b).chain(c).collect();
     // One comes back every three seconds.

@@ -3,6 +3,7 @@
 //! Each test starts a server of its own, with a database in a temporary folder and a provider that
 //! answers what the test says. Real time passes here, so nothing waits for it: a test that needs the
 //! other process to get somewhere asks until it is there ([`support::until`]).
+#![expect(clippy::unwrap_used, reason = "all of it is tests")]
 
 mod chat;
 mod commands;

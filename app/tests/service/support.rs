@@ -56,7 +56,11 @@ source = "parts"
 name = "Stock"
 "#;
 
-const USERS: [(&str, bool, &[(&str, &str)]); 6] = [
+/// Workspace and role.
+type Memberships = &'static [(&'static str, &'static str)];
+
+/// E-mail address, admin, memberships.
+const USERS: [(&str, bool, Memberships); 6] = [
     ("root@example.com", true, &[]),
     ("ada@example.com", false, &[("acme", "source-admin")]),
     ("eve@example.com", false, &[("acme", "editor")]),
@@ -516,7 +520,7 @@ impl Reading {
         }
     }
 
-    pub async fn to_its_end(mut self) -> Vec<(String, Value)> {
+    pub async fn read_on(mut self) -> Vec<(String, Value)> {
         let mut rest = self.response.bytes_stream();
         while let Some(piece) = rest.next().await {
             self.text.push_str(std::str::from_utf8(&piece.unwrap()).unwrap());

@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 
 use crate::scripted::{Act, answer};
 use crate::support::{
-    Client, Reading, Setup, Site, completion, last, piece, spec_answer, streamed, tool_call, words,
+    Reading, Setup, Site, completion, last, piece, spec_answer, streamed, tool_call, words,
 };
 
 /// What of the ledger was estimated.
@@ -21,13 +21,12 @@ async fn estimated(site: &Site, route: &str) -> (i64, i64) {
 async fn who_hangs_up_amid_a_stream_is_charged() {
     let site = Site::start().await;
     let eve = site.key("eve@example.com", "acme");
-    let requests: [(&str, fn(&Client) -> reqwest::RequestBuilder); 2] =
-        [("openai", |eve| eve.completion(&json!({ "stream": true }))), ("chat", |eve| eve.chat_request())];
-    for (route, request) in requests {
+    let stream = eve.completion(&json!({ "stream": true }));
+    for (route, request) in [("openai", stream), ("chat", eve.chat_request())] {
         let gate = Arc::new(Notify::new());
         let rest = [vec![piece("lo")], last(31, 17)].concat();
         site.upstream.next(streamed("Hel", vec![Act::Wait(gate.clone())], rest));
-        let mut answer = Reading::begin(request(&eve)).await;
+        let mut answer = Reading::begin(request).await;
         answer.up_to("Hel").await;
         drop(answer);
         gate.notify_one();
