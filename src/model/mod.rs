@@ -4,18 +4,21 @@
 //! API, the pages and the command line cannot say different things about the same decision.
 
 pub mod access;
+pub mod answers;
 pub mod dashboard;
 pub mod decision;
 pub mod error;
+pub mod figures;
 pub mod fmt;
 pub mod ids;
 pub mod limit;
+pub mod limit_form;
 pub mod reports;
 pub mod time;
 
 pub use access::{KeyRow, Me, Membership, Role};
 pub use decision::{BudgetRefusal, BudgetState, LimitState, RateRefusal, RateState, Refusal};
-pub use error::Error;
+pub use error::{Error, Rejection};
 pub use ids::{UserId, WorkspaceId};
 pub use limit::{Effective, Limit, Origin, Setting};
 pub use time::{Day, Timestamp};
