@@ -140,7 +140,7 @@ pub fn parse<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, Fault> {
 /// What serde found, without the value that it found.
 fn invalid(path: &str, found: &str) -> Fault {
     let at = |field: String, how: &str| {
-        let field = shown(&field, 100);
+        let field: String = field.chars().take(100).collect();
         Fault::Invalid { sentence: format!("{field} {how}"), field: Some(field) }
     };
     let quoted = |after: &str| {
@@ -154,7 +154,7 @@ fn invalid(path: &str, found: &str) -> Fault {
         return at(field, "is missing");
     }
     if let Some(field) = quoted("unknown field `") {
-        return at(field, "is not a field of this request");
+        return at(shown(&field, 100), "is not a field of this request");
     }
     if let Some(field) = quoted("duplicate field `") {
         return at(field, "is there twice; send it once");
