@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::FromRef;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::SharedClock;
@@ -11,8 +12,9 @@ use crate::config::Config;
 use crate::directory::Directory;
 use crate::identity::Identity;
 use crate::ledger::Ledger;
-use crate::limits::{Limiter, MemoryStore};
+use crate::limits::{Limiter, MemoryStore, RateLimitStore, SharedStore};
 use crate::providers::Pool;
+use crate::redis::Redis;
 use crate::reports::Reports;
 use crate::store::Store;
 
@@ -31,6 +33,8 @@ pub struct Services {
     pub ledger: Ledger,
     pub pool: Pool,
     pub reports: Reports,
+    /// Where limits are held across replicas, when one is configured.
+    pub redis: Option<Redis>,
     /// Cancelled when the server is asked to stop: streams without an end of their own end then.
     pub stopping: CancellationToken,
 }
@@ -42,11 +46,20 @@ impl Services {
     /// A sentence for the operator.
     pub async fn start(config: Config, store: Store, clock: SharedClock, demo: bool) -> Result<Self, String> {
         let ledger = Ledger::start(store.clone(), clock.clone());
+        let redis = match &config.redis {
+            Some(url) => Some(Redis::start(url, clock.clone()).await?),
+            None => None,
+        };
+        let (_, replicas) = watch::channel(1);
+        let rates: Arc<dyn RateLimitStore> = match &redis {
+            Some(redis) => Arc::new(SharedStore::start(redis.clone(), clock.clone(), replicas)),
+            None => Arc::new(MemoryStore::default()),
+        };
         let limiter = Limiter::new(
             store.clone(),
             clock.clone(),
             ledger.clone(),
-            Arc::new(MemoryStore::default()),
+            rates,
             config.defaults,
             config.budget_mode,
         );
@@ -66,6 +79,7 @@ impl Services {
             limiter,
             ledger,
             pool,
+            redis,
             stopping,
         })
     }
