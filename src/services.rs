@@ -13,7 +13,7 @@ use crate::directory::Directory;
 use crate::identity::Identity;
 use crate::ledger::Ledger;
 use crate::limits::{Limiter, MemoryStore, RateLimitStore, SharedStore};
-use crate::providers::Pool;
+use crate::providers::{Pool, RedisLeases, SharedLeases};
 use crate::redis::Redis;
 use crate::reports::Reports;
 use crate::store::Store;
@@ -51,6 +51,9 @@ impl Services {
             None => None,
         };
         let (_, replicas) = watch::channel(1);
+        let shared = redis.as_ref().map(|redis| {
+            Arc::new(RedisLeases::start(redis.clone(), replicas.clone())) as Arc<dyn SharedLeases>
+        });
         let rates: Arc<dyn RateLimitStore> = match &redis {
             Some(redis) => Arc::new(SharedStore::start(redis.clone(), clock.clone(), replicas)),
             None => Arc::new(MemoryStore::default()),
@@ -63,7 +66,7 @@ impl Services {
             config.defaults,
             config.budget_mode,
         );
-        let pool = crate::providers::start(&config, &store, &clock, &ledger, demo).await?;
+        let pool = crate::providers::start(&config, &store, &clock, &ledger, demo, shared).await?;
         let identity = Identity::new(store.clone(), clock.clone(), config.production)
             .with_trusted_proxies(config.trusted_proxies.clone());
         let stopping = CancellationToken::new();

@@ -6,6 +6,7 @@
 //! away is the callers' business.
 
 mod address;
+mod script;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
@@ -28,6 +29,9 @@ use crate::clock::SharedClock;
 use crate::model::Timestamp;
 
 pub use address::RedisUrl;
+#[cfg(test)]
+pub(crate) use script::TEST_CLOCK;
+pub(crate) use script::{CLOCK, escaped, exact, script};
 
 /// Redis answers a script in well under a millisecond. This is far above what a busy machine adds to that, and
 /// far below what a caller of a model notices.
@@ -38,6 +42,8 @@ const CONNECT_WITHIN: Duration = Duration::from_millis(500);
 const FAILURES_IN_A_ROW: u32 = 3;
 /// Between two looks for a Redis that is away.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// Between two probes of a Redis that is there, so that its loss is seen while nobody calls.
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 /// Writes, since a server that only reads is of no use here; gone after a second.
 const PROBE: &str = "return redis.call('SET', KEYS[1], '1', 'PX', 1000)";
 const PROBE_KEY: &str = "tollkeeper:probe";
@@ -51,6 +57,7 @@ struct Inner {
     clock: SharedClock,
     link: Mutex<Link>,
     mode: watch::Sender<Mode>,
+    reply_within: Duration,
     failures: AtomicU64,
     local_decisions: AtomicU64,
 }
@@ -83,6 +90,10 @@ impl Redis {
     /// # Errors
     /// A sentence for the operator, for an address that can't be used at all.
     pub async fn start(url: &RedisUrl, clock: SharedClock) -> Result<Self, String> {
+        Self::start_with(url, clock, REPLY_WITHIN).await
+    }
+
+    async fn start_with(url: &RedisUrl, clock: SharedClock, reply_within: Duration) -> Result<Self, String> {
         // For TLS. Fails only where the process has one already.
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let client = Client::open(url.0.clone())
@@ -93,6 +104,7 @@ impl Redis {
             clock,
             link: Mutex::default(),
             mode,
+            reply_within,
             failures: AtomicU64::new(0),
             local_decisions: AtomicU64::new(0),
         }));
@@ -110,7 +122,7 @@ impl Redis {
         *self.0.mode.borrow()
     }
 
-    /// Hears of every change of the mode.
+    /// Hears of every change of the mode; a loss while nobody calls is seen within a second.
     pub fn watch(&self) -> watch::Receiver<Mode> {
         self.0.mode.subscribe()
     }
@@ -136,7 +148,7 @@ impl Redis {
             (link.connection.clone(), link.number)
         };
         let mut connection = connection.ok_or(NoAnswer)?;
-        match timeout(REPLY_WITHIN, script.invoke_async(&mut connection)).await {
+        match timeout(self.0.reply_within, script.invoke_async(&mut connection)).await {
             Ok(Ok(answer)) => {
                 self.succeeded(number);
                 Ok(answer)
@@ -179,11 +191,19 @@ impl Redis {
     }
 
     async fn keep_connected(self) {
+        let probe = Script::new(PROBE);
+        let probe = probe.key(PROBE_KEY);
         let mut mode = self.watch();
-        while mode.wait_for(|mode| matches!(mode, Mode::Away { .. })).await.is_ok() {
-            tokio::time::sleep(LOOK_EVERY).await;
-            if self.connect().await.is_ok() {
-                tracing::info!("Redis answers: limits hold across instances");
+        loop {
+            if self.mode() == Mode::Up {
+                // Ends early where a call finds it away; the other end lives in the handle that this task holds.
+                let _ = timeout(CHECK_EVERY, mode.changed()).await;
+                let _ = self.run::<()>(&probe).await;
+            } else {
+                tokio::time::sleep(LOOK_EVERY).await;
+                if self.connect().await.is_ok() {
+                    tracing::info!("Redis answers: limits hold across instances");
+                }
             }
         }
     }
@@ -198,7 +218,7 @@ impl Redis {
             .map_err(|error| reason(&error))?;
         let (script, mut probe_connection) = (Script::new(PROBE), connection.clone());
         let probe = script.key(PROBE_KEY);
-        timeout(REPLY_WITHIN, probe.invoke_async::<()>(&mut probe_connection))
+        timeout(self.0.reply_within, probe.invoke_async::<()>(&mut probe_connection))
             .await
             .map_err(|_| "no answer in time".to_owned())?
             .map_err(|error| reason(&error))?;

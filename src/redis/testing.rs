@@ -10,7 +10,9 @@ use redis::{Client, FromRedisValue};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::RedisUrl;
+use super::{Redis, RedisUrl};
+use crate::clock::ManualClock;
+use crate::model::Timestamp;
 
 pub(crate) struct Server {
     child: Child,
@@ -45,6 +47,12 @@ impl Server {
 
     pub(crate) fn url(&self) -> RedisUrl {
         url(self.port)
+    }
+
+    /// A connection that waits for its answers, however busy the machine is: for tests of what is decided.
+    pub(crate) async fn connect(&self) -> Redis {
+        let clock = ManualClock::new(Timestamp(0));
+        Redis::start_with(&self.url(), clock, Duration::from_secs(10)).await.unwrap()
     }
 
     /// Ends it as a crash does.

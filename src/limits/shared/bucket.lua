@@ -1,12 +1,4 @@
 -- bucket.rs over again: units spent, drained at the limit in force, to the millisecond.
--- Numbers are doubles here: whole ones are exact up to 2^53, and nothing passes that.
-local MOST = 9007199254740991
-local now = math.floor(now_us / 1000)
-
--- All digits, which tostring does not give.
-local function text(n)
-  return string.format('%.0f', n)
-end
 
 -- A product beyond 2^53 is inexact, and larger than any bucket.
 local function drained(key, limit)

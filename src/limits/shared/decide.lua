@@ -7,14 +7,6 @@ local UNIT = 60000
 local rate, owed, mode = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
 local budget, used, estimate = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 
-local function sum(members)
-  local tokens = 0
-  for _, member in ipairs(members) do
-    tokens = tokens + tonumber(string.match(member, '^%d+'))
-  end
-  return math.min(tokens, MOST)
-end
-
 -- Whether the budget stands in the way, and by how much calls in flight alone do: budget.rs.
 local function over_budget()
   if mode == 'off' then
@@ -23,7 +15,7 @@ local function over_budget()
     return used >= budget, false
   end
   redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', text(now))
-  redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', text(now_us - 60000000))
+  redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', '(' .. text((now - 59999) * 1000))
   local unseen = redis.call('ZRANGEBYSCORE', KEYS[3], '(' .. ARGV[7], '+inf')
   local total = math.min(used + sum(unseen), MOST)
   local held = sum(redis.call('ZRANGE', KEYS[2], 0, -1))

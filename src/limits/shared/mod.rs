@@ -17,13 +17,12 @@ use futures::StreamExt as _;
 use tokio::sync::watch;
 
 use self::local::Local;
-use self::scripts::{CLOCK, Keys, Scripts};
+use self::scripts::{Keys, Scripts};
 use super::bucket::Bucket;
 use super::store::{Ask, BudgetAsk, Decision, RateLimitStore, Reading, Release, ReservationId, Verdict};
 use crate::clock::SharedClock;
-use crate::model::limit::BUDGET_MAX;
 use crate::model::{Error, Limit, RateState, Timestamp, UserId, WorkspaceId};
-use crate::redis::{Mode, Redis};
+use crate::redis::{CLOCK, Mode, Redis, exact};
 
 /// A reservation that its instance does not renew ends after this long: the instance is gone.
 const RESERVATION_LIFE: Duration = Duration::from_secs(30);
@@ -171,7 +170,14 @@ impl RateLimitStore for SharedStore {
         // It goes back before the decision, which may add to it.
         drop(owed);
         redis.count_local_decision();
-        Ok(local.decide(ask, reservation))
+        let decision = local.decide(ask, reservation);
+        if let (Some(id), BudgetAsk::Reserve { estimate, .. }) = (reservation, ask.budget)
+            && !matches!(decision.verdict, Verdict::Admitted { .. })
+        {
+            // It may have been reserved nevertheless.
+            self.release_in_redis(&ask.workspace, self.member(id, estimate), None).await;
+        }
+        Ok(decision)
     }
 
     async fn peek(
@@ -206,9 +212,4 @@ impl RateLimitStore for SharedStore {
         let settlement = (used > 0).then(|| self.member(id, used));
         self.release_in_redis(workspace, self.member(id, held), settlement).await;
     }
-}
-
-/// Lua's numbers are doubles: up to here they are exact, and no budget is larger.
-fn exact(n: u64) -> u64 {
-    n.min(BUDGET_MAX)
 }

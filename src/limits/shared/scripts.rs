@@ -1,12 +1,9 @@
 //! The scripts that Redis runs, and the names of the keys that they are given.
 
-use std::fmt::Write as _;
-
-use redis::Script;
+use ::redis::Script;
 
 use crate::model::WorkspaceId;
-
-pub(super) const CLOCK: &str = include_str!("clock.lua");
+use crate::redis::{self, escaped};
 
 pub(super) struct Scripts {
     pub decide: Script,
@@ -18,9 +15,9 @@ pub(super) struct Scripts {
 }
 
 impl Scripts {
-    /// With what tells them the time: [`CLOCK`], but for tests.
+    /// With what tells them the time.
     pub(super) fn new(clock: &str) -> Self {
-        let script = |body: &str| Script::new(&format!("{clock}{}{body}", include_str!("bucket.lua")));
+        let script = |body: &str| redis::script(clock, &[include_str!("bucket.lua"), body]);
         Self {
             decide: script(include_str!("decide.lua")),
             peek: script(include_str!("peek.lua")),
@@ -55,18 +52,6 @@ impl Keys {
     pub(super) fn numbers(&self) -> String {
         format!("{}:numbers", self.0)
     }
-}
-
-/// So that no two ids make one key, whatever they hold.
-fn escaped(id: &str) -> String {
-    id.bytes().fold(String::new(), |mut text, byte| {
-        if byte.is_ascii_alphanumeric() || b"._-@".contains(&byte) {
-            text.push(char::from(byte));
-        } else {
-            let _ = write!(text, "%{byte:02X}");
-        }
-        text
-    })
 }
 
 #[cfg(test)]

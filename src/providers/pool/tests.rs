@@ -4,6 +4,7 @@ mod candidates;
 mod failover;
 mod limits;
 mod settling;
+mod shared;
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -252,6 +253,7 @@ async fn open(
         config: config.clone(),
         upstream: provider.clone(),
         sink: rows.clone(),
+        shared: None,
     })
     .await
 }
