@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::FromRef;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::SharedClock;
@@ -13,6 +14,7 @@ use crate::identity::Identity;
 use crate::ledger::Ledger;
 use crate::limits::{Limiter, MemoryStore};
 use crate::providers::Pool;
+use crate::replicas::{Modes, Replicas, Shared};
 use crate::reports::Reports;
 use crate::store::Store;
 
@@ -31,6 +33,9 @@ pub struct Services {
     pub ledger: Ledger,
     pub pool: Pool,
     pub reports: Reports,
+    pub replicas: Replicas,
+    /// Where the limits are kept, as things stand.
+    pub modes: Modes,
     /// Cancelled when the server is asked to stop: streams without an end of their own end then.
     pub stopping: CancellationToken,
 }
@@ -41,7 +46,15 @@ impl Services {
     /// # Errors
     /// A sentence for the operator.
     pub async fn start(config: Config, store: Store, clock: SharedClock, demo: bool) -> Result<Self, String> {
+        let stopping = CancellationToken::new();
         let ledger = Ledger::start(store.clone(), clock.clone());
+        let replicas =
+            Replicas::start(store.clone(), clock.clone(), ledger.replica().clone(), stopping.clone()).await;
+        let modes = Modes::new(replicas.count(), watch::channel(Shared::None).1);
+        tokio::spawn(modes.clone().tell(stopping.clone()));
+        tokio::spawn(stopping.clone().run_until_cancelled_owned(
+            ledger.clone().announce_what_others_write(store.changes(), clock.clone()),
+        ));
         let limiter = Limiter::new(
             store.clone(),
             clock.clone(),
@@ -53,7 +66,6 @@ impl Services {
         let pool = crate::providers::start(&config, &store, &clock, &ledger, demo).await?;
         let identity = Identity::new(store.clone(), clock.clone(), config.production)
             .with_trusted_proxies(config.trusted_proxies.clone());
-        let stopping = CancellationToken::new();
         tokio::spawn(stopping.clone().run_until_cancelled_owned(identity.clone().keep_tidy()));
         tokio::spawn(pool.clone().run(stopping.clone()));
         Ok(Self {
@@ -66,6 +78,8 @@ impl Services {
             limiter,
             ledger,
             pool,
+            replicas,
+            modes,
             stopping,
         })
     }
@@ -78,6 +92,7 @@ impl Services {
         if let Err(error) = self.identity.tidy().await {
             tracing::warn!(%error, "when sessions and keys were last used was not recorded");
         }
+        self.replicas.leave().await;
         self.store.close().await;
     }
 }

@@ -19,6 +19,7 @@ use super::{Answer, CallError, ChatRequest, Failure, Reply, SecretKey, catalog, 
 use crate::clock::SharedClock;
 use crate::limits::Admission;
 use crate::model::Error;
+use crate::replicas::ReplicaId;
 use crate::store::Store;
 
 /// Another candidate is tried only within this time of the call's begin, and only so many are.
@@ -27,6 +28,9 @@ const FAILOVER_WITHIN: Duration = Duration::from_mins(2);
 const MAX_ATTEMPTS: usize = 16;
 /// How often another process's changes are looked for.
 const POLL_EVERY: Duration = Duration::from_millis(500);
+/// How often other replicas' calls are read. With the ledger's fifth of a second, a call made
+/// elsewhere counts here within a second.
+const FOLLOW_EVERY: Duration = Duration::from_millis(500);
 const PRUNE_EVERY: Duration = Duration::from_mins(1);
 /// Between two steps of pruning, so that others get at the writer.
 const PRUNE_PAUSE: Duration = Duration::from_millis(50);
@@ -42,6 +46,9 @@ struct Inner {
     config: PoolConfig,
     upstream: Arc<dyn Upstream>,
     quotas: Quotas,
+    /// How this process signs its own rows, and how far those of others have been counted.
+    replica: ReplicaId,
+    followed: tokio::sync::Mutex<history::Heads>,
     catalog: RwLock<Arc<Catalog>>,
     /// One reload at a time.
     reloading: tokio::sync::Mutex<()>,
@@ -55,6 +62,8 @@ pub struct Wiring {
     pub config: PoolConfig,
     pub upstream: Arc<dyn Upstream>,
     pub sink: Arc<dyn UsageSink>,
+    /// How `sink` signs the rows that it writes.
+    pub replica: ReplicaId,
 }
 
 impl Pool {
@@ -63,9 +72,9 @@ impl Pool {
     /// # Errors
     /// A sentence for the operator: the database fails, or its keys were sealed under another secret key.
     pub async fn open(wiring: Wiring) -> Result<Self, String> {
-        let Wiring { store, clock, secret, config, upstream, sink } = wiring;
+        let Wiring { store, clock, secret, config, upstream, sink, replica } = wiring;
         let quotas = Quotas::new(clock.clone(), sink);
-        history::restore(&store, &quotas, clock.now())
+        let heads = history::restore(&store, &quotas, clock.now())
             .await
             .map_err(|e| format!("the provider keys' windows can't be read from the database: {e}"))?;
         let pool = Pool(Arc::new(Inner {
@@ -75,6 +84,8 @@ impl Pool {
             config,
             upstream,
             quotas,
+            replica,
+            followed: tokio::sync::Mutex::new(heads),
             catalog: RwLock::default(),
             reloading: tokio::sync::Mutex::default(),
         }));
@@ -85,7 +96,7 @@ impl Pool {
     /// Keeps the pool current and the windows' table small until `stop`.
     pub async fn run(self, stop: CancellationToken) {
         let work = async {
-            tokio::join!(self.watch(), self.prune());
+            tokio::join!(self.watch(), self.follow(), self.prune());
         };
         stop.run_until_cancelled(work).await;
     }
@@ -133,8 +144,8 @@ impl Pool {
             let candidate = &candidates[at];
             let failure = match pool.upstream.send(&candidate.target, &candidate.id.model, &request).await {
                 Ok(sent) => {
+                    lease.answered(sent.stated);
                     let settling = Settling {
-                        request: lease.answered(sent.stated),
                         lease,
                         meter: admission.meter().clone(),
                         model: candidate.id.model.to_string(),
@@ -241,6 +252,26 @@ impl Pool {
             }
             complained = complaint;
         }
+    }
+
+    async fn follow(&self) {
+        let mut ticks = every(FOLLOW_EVERY);
+        let mut complained = false;
+        loop {
+            ticks.tick().await;
+            let followed = self.count_others().await;
+            if let Some(error) = followed.as_ref().err().filter(|_| !complained) {
+                tracing::warn!(%error, "what other replicas use of the provider keys can't be read; trying again");
+            }
+            complained = followed.is_err();
+        }
+    }
+
+    /// Counts what other replicas have written since the last time.
+    async fn count_others(&self) -> Result<(), sqlx::Error> {
+        let pool = &*self.0;
+        let mut followed = pool.followed.lock().await;
+        history::follow(&pool.store, &pool.quotas, &pool.replica, &mut followed).await
     }
 
     async fn prune(&self) {

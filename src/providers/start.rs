@@ -41,6 +41,7 @@ pub async fn start(
         },
         upstream: Arc::new(upstream),
         sink: Arc::new(ledger.clone()),
+        replica: ledger.replica().clone(),
     })
     .await
 }
