@@ -230,8 +230,8 @@ impl Group {
     }
 
     /// Usage is never dropped: while the database fails, this tries again, and the queue behind it
-    /// holds requests back. Nor is it ever written twice: a commit whose answer got lost is recognised
-    /// by the window row that every settlement has.
+    /// holds requests back. Nor is it written twice: a commit whose answer got lost is recognised by its
+    /// first window row (which only a group of nothing but unanswered calls does not have).
     async fn write_until_done(&self, store: &Store) {
         let mut pause = RETRY_FIRST;
         loop {

@@ -15,10 +15,11 @@ use super::link::{SentBody, Upstream};
 use super::metered::{Metered, Settling};
 use super::quotas::{Contender, Estimate, Quotas, UsageSink};
 use super::status::{ProviderDetail, ProviderRow};
-use super::{Answer, CallError, ChatRequest, Failure, Reply, SecretKey, catalog, history, outcome};
+use super::{Answer, CallError, ChatRequest, Failure, Reply, SecretKey, catalog, estimate, history, outcome};
 use crate::clock::SharedClock;
+use crate::ledger::StepUsage;
 use crate::limits::Admission;
-use crate::model::Error;
+use crate::model::{Error, Usage};
 use crate::replicas::ReplicaId;
 use crate::store::Store;
 
@@ -135,14 +136,18 @@ impl Pool {
         let mut failures: Vec<(usize, Consequence)> = Vec::new();
         let begun = Instant::now();
         while failures.len() < MAX_ATTEMPTS && begun.elapsed() < FAILOVER_WITHIN {
-            let tried = |at: usize| failures.iter().any(|(failed, _)| *failed == at);
+            let tried =
+                |at: usize| failures.iter().any(|(failed, why)| failed_too(candidates, *failed, *why, at));
             let only_want_of_room = failures.iter().all(|(_, consequence)| consequence.is_want_of_room());
             let Some((at, mut lease)) = pool.quotas.reserve(&contenders, tried, estimate, only_want_of_room)
             else {
                 break;
             };
             let candidate = &candidates[at];
-            let failure = match pool.upstream.send(&candidate.target, &candidate.id.model, &request).await {
+            let unheard = Unheard { admission, candidate, request: &request };
+            let sent = pool.upstream.send(&candidate.target, &candidate.id.model, &request).await;
+            unheard.heard();
+            let failure = match sent {
                 Ok(sent) => {
                     lease.answered(sent.stated);
                     let settling = Settling {
@@ -161,7 +166,14 @@ impl Pool {
             }
             failures.push((at, consequence));
         }
-        let error = if failures.iter().all(|(_, consequence)| consequence.is_want_of_room()) {
+        let not_offered = |at: usize| {
+            failures
+                .iter()
+                .any(|(failed, why)| why.not_offered() && failed_too(candidates, *failed, *why, at))
+        };
+        let error = if (0..candidates.len()).all(not_offered) {
+            outcome::not_offered(asked, request.operation())
+        } else if failures.iter().all(|(_, consequence)| consequence.is_want_of_room()) {
             let obstacles = pool.quotas.obstacles(&contenders, estimate);
             outcome::no_room(candidates.iter().map(|c| &**c).zip(obstacles), pool.clock.now())
         } else {
@@ -311,6 +323,34 @@ fn reply(
     Reply { platform, model, request_id, answer }
 }
 
+/// Whether what failed on one candidate is no use to try on another: the same one, or, where the provider doesn't
+/// have the call, the same model under another key.
+fn failed_too(candidates: &[Arc<Candidate>], failed: usize, why: Consequence, at: usize) -> bool {
+    let (failed_id, id) = (&candidates[failed].id, &candidates[at].id);
+    failed == at || (why.not_offered() && failed_id.platform == id.platform && failed_id.model == id.model)
+}
+
+/// A call that the provider has and hasn't answered yet. Given up (its caller left, and it was not read on or took
+/// too long), it is charged its input, estimated: the provider will have worked on it.
+struct Unheard<'c> {
+    admission: &'c Admission,
+    candidate: &'c Candidate,
+    request: &'c ChatRequest,
+}
+
+impl Unheard<'_> {
+    fn heard(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Unheard<'_> {
+    fn drop(&mut self) {
+        let usage = Usage { input_tokens: estimate::input(self.request), output_tokens: 0 };
+        self.admission.meter().add(&self.candidate.id.model, StepUsage::estimated(usage));
+    }
+}
+
 /// The provider's own words stay out of the log: they may quote the prompt.
 fn log(candidate: &Candidate, failure: &Failure) {
     let (status, code) = match failure {
@@ -321,6 +361,7 @@ fn log(candidate: &Candidate, failure: &Failure) {
         Failure::Status { .. } => "answered with an error",
         Failure::Timeout => "did not answer in time",
         Failure::Connection => "could not be reached",
+        Failure::NotOffered => "does not offer the call",
         Failure::Garbled(how) => how,
     };
     tracing::warn!(
