@@ -51,8 +51,10 @@ pub async fn render(services: &Services) -> Result<String, Error> {
     let mut replicas =
         Metric::gauge("tollkeeper_replicas", "Server processes that share the database, this one included.");
     replicas.sample(&[], mode.replicas.into());
-    let mut kept =
-        Metric::gauge("tollkeeper_limits_mode", "Where rates and reservations are kept: 1 at the mode in force.");
+    let mut kept = Metric::gauge(
+        "tollkeeper_limits_mode",
+        "Where rates and reservations are kept: 1 at the mode in force.",
+    );
     for each in Kept::ALL {
         kept.sample(&[("mode", each.as_str())], (each == mode.kept).into());
     }

@@ -4,6 +4,8 @@
 //! was used. Work that must not end with its request runs in [`Ledger::outlive`].
 
 mod meter;
+#[cfg(test)]
+mod outages;
 pub mod read;
 pub mod window_row;
 mod writer;

@@ -5,6 +5,8 @@
 //! What the engines do differently stays in this module, so that callers never ask which one it is.
 
 mod changes;
+#[cfg(test)]
+pub(crate) mod flaky;
 mod postgres;
 mod read;
 mod sqlite;

@@ -40,6 +40,20 @@ async fn a_stream_is_entered_once_however_it_ends() {
 }
 
 #[tokio::test]
+async fn what_a_turn_has_finished_is_recorded_before_the_turn_ends() {
+    let site = Site::new(&[Line("alpha", &["a1"], "m", "default", 1, NONE)]).await;
+    site.script("sk-a1", Script::Answer(20, 10));
+    for _ in 0..3 {
+        site.ask("default").await.unwrap();
+    }
+    let recorded: Vec<_> = site.rows.0.lock().iter().map(|row| (row.kind, row.tokens)).collect();
+    let (request, tokens) = ((WindowKind::Request, 0), (WindowKind::Tokens, 30));
+    assert_eq!(recorded, [request, request, tokens, request, tokens]);
+    let last = site.admission.meter().take_window_row().map(|row| (row.kind, row.tokens));
+    assert_eq!(last, Some(tokens), "written with the usage");
+}
+
+#[tokio::test]
 async fn leases_are_given_up_when_a_call_is_dropped_or_panics() {
     let site = Site::new(&[Line("alpha", &["a1"], "m", "default", 1, rpm(1))]).await;
     let permits = Arc::new(Semaphore::new(0));
