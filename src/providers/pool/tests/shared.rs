@@ -34,6 +34,7 @@ async fn open(site: &Site, platform: &'static str) -> (Pool, Arc<Elsewhere>) {
         upstream: site.provider.clone(),
         sink: site.rows.clone(),
         shared: Some(elsewhere.clone()),
+        replica: "this".into(),
     };
     (Pool::open(wiring).await.unwrap(), elsewhere)
 }
