@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use tracing_subscriber::EnvFilter;
 
 use crate::model::Error;
+use crate::redis::{Mode, Redis};
 use crate::services::Services;
 
 /// Logs to stderr: lines for people in development, JSON in production.
@@ -47,7 +48,27 @@ pub async fn render(services: &Services) -> Result<String, Error> {
     for (workspace, limit, count) in services.ledger.refusals() {
         refusals.sample(&[("workspace", workspace.as_str()), ("limit", limit.as_str())], count);
     }
-    Ok([tokens, requests, refusals].map(|metric| metric.0).concat())
+    let redis = services.redis.as_ref().map(redis).into_iter().flatten();
+    Ok([tokens, requests, refusals].into_iter().chain(redis).map(|metric| metric.0).collect())
+}
+
+fn redis(redis: &Redis) -> [Metric; 3] {
+    let mut up = Metric::gauge(
+        "tollkeeper_redis_up",
+        "1 while limits are held in Redis; 0 while it is away and each instance holds its share.",
+    );
+    up.sample(&[], (redis.mode() == Mode::Up).into());
+    let mut failures = Metric::counter(
+        "tollkeeper_redis_failures_total",
+        "Calls of Redis that got no answer in time, since this process started.",
+    );
+    failures.sample(&[], redis.failures());
+    let mut local = Metric::counter(
+        "tollkeeper_redis_local_decisions_total",
+        "Decisions on limits that this process made without Redis, since it started.",
+    );
+    local.sample(&[], redis.local_decisions());
+    [up, failures, local]
 }
 
 /// One metric in Prometheus' text format.
@@ -58,10 +79,15 @@ impl Metric {
         Self(format!("# HELP {name} {help}\n# TYPE {name} counter\n"), name)
     }
 
+    fn gauge(name: &'static str, help: &str) -> Self {
+        Self(format!("# HELP {name} {help}\n# TYPE {name} gauge\n"), name)
+    }
+
     fn sample(&mut self, labels: &[(&str, &str)], value: u64) {
         let labels: Vec<String> =
             labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
-        let _ = writeln!(self.0, "{}{{{}}} {value}", self.1, labels.join(","));
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+        let _ = writeln!(self.0, "{}{labels} {value}", self.1);
     }
 }
 
