@@ -110,3 +110,56 @@ impl Services {
         self.store.close().await;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+    use crate::clock::ManualClock;
+    use crate::limits::Who;
+    use crate::model::{Route, Timestamp};
+    use crate::redis::testing::{Server, until};
+    use crate::redis::{Mode, Redis};
+    use crate::store::testing::{Fresh, fresh};
+    use crate::telemetry;
+
+    async fn admitted(services: &Services, of: u32) -> u32 {
+        let mut admitted = 0;
+        for _ in 0..of {
+            let eve = Who { workspace: "acme".into(), user: "eve".into() };
+            admitted += u32::from(services.limiter.admit(eve, Route::Chat, 10).await.is_ok());
+        }
+        admitted
+    }
+
+    #[tokio::test]
+    async fn servers_over_one_redis_hold_one_limit_and_their_metrics_tell_of_it() {
+        let mut server = Server::start().await;
+        let Fresh { store, folder: _folder } = fresh().await;
+        let vars = HashMap::from([
+            ("REDIS_URL".to_owned(), format!("redis://127.0.0.1:{}", server.port())),
+            ("LLM_RATE_PER_MINUTE".to_owned(), "5".to_owned()),
+            ("TOLLKEEPER_SECRET_KEY".to_owned(), "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=".to_owned()),
+        ]);
+        let config = Config::from_env(&vars).unwrap();
+        let mut servers = Vec::new();
+        for _ in 0..2 {
+            let clock = ManualClock::new(Timestamp::parse_rfc3339("2026-09-20T10:00:00Z").unwrap());
+            servers.push(Services::start(config.clone(), store.clone(), clock, false).await.unwrap());
+        }
+        let sum = admitted(&servers[0], 3).await + admitted(&servers[1], 10).await;
+        // On a machine that is too busy for Redis to answer in time some are decided without it.
+        let local: u64 = servers.iter().filter_map(|s| s.redis.as_ref()).map(Redis::local_decisions).sum();
+        assert!(sum >= 5 && u64::from(sum) <= 5 + local, "{sum} admitted, {local} decided locally");
+
+        let redis = servers[0].redis.clone().unwrap();
+        until("Redis is up", || redis.mode() == Mode::Up).await;
+        assert!(telemetry::render(&servers[0]).await.unwrap().contains("\ntollkeeper_redis_up 1\n"));
+        server.kill();
+        assert!(admitted(&servers[0], 20).await <= 5);
+        let metrics = telemetry::render(&servers[0]).await.unwrap();
+        assert!(metrics.contains("\ntollkeeper_redis_up 0\n"), "{metrics}");
+        assert!(!metrics.contains("tollkeeper_redis_local_decisions_total 0\n"), "{metrics}");
+    }
+}

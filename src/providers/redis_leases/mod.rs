@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::book::{CandidateId, Gauge};
+use super::book::{CandidateId, Gauge, Kind};
 use super::shared::{LeaseAsk, LeaseEvent, LeaseNumber, SharedLeases, Taken};
 use crate::redis::{self, CLOCK, Mode, Redis, escaped, exact};
 
@@ -54,6 +54,14 @@ struct Inner {
 struct Open {
     last: u64,
     leases: HashMap<LeaseNumber, Live>,
+    /// What counts here already and is still in flight there, until Redis has been told.
+    untold: HashMap<u64, Untold>,
+}
+
+struct Untold {
+    id: CandidateId,
+    requests: u64,
+    tokens: u64,
 }
 
 /// A call in flight.
@@ -69,6 +77,7 @@ struct Live {
 
 /// What a call no longer holds, and what counts from now.
 struct News {
+    number: u64,
     lease: LeaseNumber,
     live: Live,
     closes_request: bool,
@@ -123,6 +132,7 @@ impl RedisLeases {
         script.arg(news.requests).arg(exact(news.tokens));
         // Without an answer the lease ends by itself, and the count is in the database.
         let _ = self.0.redis.run::<()>(&script).await;
+        self.0.open.lock().untold.remove(&news.number);
     }
 
     /// Renews the leases of this instance, now and then and at once when Redis comes back: it may be empty.
@@ -168,11 +178,40 @@ impl RedisLeases {
             let closes_tokens = live.tokens_open && !tokens_open;
             if closes_request || closes_tokens {
                 let live = live.clone();
-                let news =
-                    News { lease: *lease, live, closes_request, closes_tokens, requests: 0, tokens: 0 };
+                let news = News {
+                    number: 0,
+                    lease: *lease,
+                    live,
+                    closes_request,
+                    closes_tokens,
+                    requests: 0,
+                    tokens: 0,
+                };
                 self.tell_one(&news).await;
             }
         }
+    }
+}
+
+impl Open {
+    fn next(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    /// The instance's counts without what Redis still takes for in flight: it would count twice.
+    fn as_redis_was_told(&self, ask: &LeaseAsk) -> [Gauge; 5] {
+        ask.gauges.map(|gauge| {
+            let of_gauge = |untold: &&Untold| match gauge.kind {
+                Kind::ProviderDay => untold.id.key_id() == ask.id.key_id(),
+                _ => untold.id == ask.id,
+            };
+            let amount = |untold: &Untold| {
+                if gauge.kind.counts_tokens() { untold.tokens } else { untold.requests }
+            };
+            let untold = self.untold.values().filter(of_gauge).map(amount).fold(0, u64::saturating_add);
+            Gauge { used: gauge.used.saturating_sub(untold), ..gauge }
+        })
     }
 }
 
@@ -182,10 +221,9 @@ impl SharedLeases for RedisLeases {
         if ask.gauges.iter().all(|gauge| gauge.limit.is_none()) {
             return Taken::Uncounted;
         }
-        let lease = {
+        let (lease, gauges) = {
             let mut open = self.0.open.lock();
-            open.last += 1;
-            LeaseNumber(open.last)
+            (LeaseNumber(open.next()), open.as_redis_was_told(&ask))
         };
         let mut script = with_keys(&self.0.take, &ask.id);
         for gauge in &ask.gauges {
@@ -194,7 +232,7 @@ impl SharedLeases for RedisLeases {
                 None => script.arg(-1),
             };
         }
-        for gauge in &ask.gauges {
+        for gauge in &gauges {
             script.arg(exact(gauge.used));
         }
         for gauge in &ask.gauges {
@@ -245,10 +283,14 @@ impl SharedLeases for RedisLeases {
         if event == LeaseEvent::Ended {
             open.leases.remove(&lease);
         }
-        drop(open);
         if closes_request || closes_tokens {
-            let news = News { lease, live: was, closes_request, closes_tokens, requests, tokens };
+            let number = open.next();
+            if requests > 0 || tokens > 0 {
+                open.untold.insert(number, Untold { id: was.id.clone(), requests, tokens });
+            }
+            let news = News { number, lease, live: was, closes_request, closes_tokens, requests, tokens };
             if self.0.news.try_send(news).is_err() {
+                open.untold.remove(&number);
                 tracing::debug!("Redis is not told of a call: too much waits to be told");
             }
         }

@@ -3,13 +3,13 @@
 use proptest::prelude::*;
 use tokio::sync::Barrier;
 
-use super::super::Failure;
-use super::super::book::{Kind, Limits};
+use super::super::book::Limits;
 use super::super::quotas::{Contender, Estimate, Lease, Quotas, UsageSink};
+use super::super::{Failure, StatedLimits};
 use super::*;
 use crate::clock::ManualClock;
-use crate::ledger::WindowRow;
-use crate::model::Timestamp;
+use crate::ledger::{Meter, StepUsage, WindowRow};
+use crate::model::{Timestamp, Usage};
 use crate::redis::TEST_CLOCK;
 use crate::redis::testing::{Server, until};
 
@@ -157,7 +157,7 @@ async fn three_instances_never_pass_a_keys_limit() {
     assert_eq!(open.len(), 20);
     // Eight count as requests, and twelve give their places up.
     for mut lease in open.drain(..8) {
-        let _ = lease.answered(super::super::StatedLimits::default());
+        lease.answered(StatedLimits::default());
     }
     for lease in open.drain(..) {
         let _ = lease.failed(&Failure::Status {
@@ -209,6 +209,24 @@ async fn a_redis_that_lost_everything_believes_the_instance() {
     let known = |used, in_flight| LeaseAsk { gauges: gauges(rpm(10), used, in_flight), ..ask(rpm(10), 0) };
     assert_eq!(leases.take(known(8, 2)).await, Taken::No);
     assert!(matches!(leases.take(known(8, 1)).await, Taken::Yes(_)));
+}
+
+#[tokio::test]
+async fn what_redis_has_not_been_told_yet_counts_once() {
+    let server = Server::start().await;
+    let limits = Limits { rpm: Some(2), tpm: Some(250), ..Limits::default() };
+    let (quotas, leases, mut news) = quotas(&server, limits).await;
+    let mut first = lease(&quotas).await.unwrap();
+    first.answered(StatedLimits::default());
+    let usage = Usage { input_tokens: 100, output_tokens: 0 };
+    first.settle(&StepUsage::reported(usage), &Meter::default());
+    let second = lease(&quotas).await.expect("one request and 100 tokens of 250 are used");
+    tell_all(&leases, &mut news).await;
+    assert!(leases.0.open.lock().untold.is_empty());
+    assert!(lease(&quotas).await.is_none());
+    drop(second);
+    tell_all(&leases, &mut news).await;
+    assert!(lease(&quotas).await.is_some());
 }
 
 #[tokio::test]
