@@ -14,6 +14,8 @@ pub mod clock;
 #[cfg(feature = "server")]
 pub mod config;
 #[cfg(feature = "server")]
+pub mod copy;
+#[cfg(feature = "server")]
 pub mod directory;
 #[cfg(feature = "server")]
 pub mod identity;

@@ -22,7 +22,23 @@ pub(super) fn is_address(text: &str) -> bool {
         && text.split("://").nth(1).is_some_and(|rest| !rest.is_empty())
 }
 
+/// A transaction that sees one state of the database and may not change it.
+pub(super) const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
+/// Lifts, until the transaction's end, the timeouts that every connection begins with.
+pub(super) const WITHOUT_HURRY: &[&str] =
+    &["SET LOCAL statement_timeout = 0", "SET LOCAL idle_in_transaction_session_timeout = 0"];
+
 pub(super) async fn open(address: &str) -> Result<Store, String> {
+    let store = open_unchanged(address).await?;
+    MIGRATIONS
+        .run(&store.write)
+        .await
+        .map_err(|e| format!("the PostgreSQL database can't be brought up to date: {e}"))?;
+    Ok(store)
+}
+
+pub(super) async fn open_unchanged(address: &str) -> Result<Store, String> {
     let both = pool(CONNECTIONS)
         .after_connect(|connection, _| {
             Box::pin(async move {
@@ -36,13 +52,7 @@ pub(super) async fn open(address: &str) -> Result<Store, String> {
         })
         .connect(address)
         .await
-        .map_err(|e| {
-            format!("DATABASE_URL: the PostgreSQL database can't be opened: {}", without_address(&e))
-        })?;
-    MIGRATIONS
-        .run(&both)
-        .await
-        .map_err(|e| format!("DATABASE_URL: the PostgreSQL database can't be brought up to date: {e}"))?;
+        .map_err(|e| format!("the PostgreSQL database can't be opened: {}", without_address(&e)))?;
     Ok(Store { engine: Engine::Postgres, read: both.clone(), write: both })
 }
 
