@@ -29,6 +29,8 @@ pub mod listen;
 pub mod providers;
 #[cfg(feature = "server")]
 pub mod reports;
+#[cfg(all(test, feature = "server"))]
+mod scale;
 #[cfg(feature = "server")]
 pub mod services;
 #[cfg(feature = "server")]
