@@ -28,8 +28,13 @@ pub mod listen;
 #[cfg(feature = "server")]
 pub mod providers;
 #[cfg(feature = "server")]
+pub mod redis;
+#[cfg(feature = "server")]
+pub mod replicas;
+#[cfg(feature = "server")]
 pub mod reports;
-#[cfg(all(test, feature = "server"))]
+#[cfg(feature = "server")]
+#[cfg(test)]
 mod scale;
 #[cfg(feature = "server")]
 pub mod services;

@@ -11,8 +11,10 @@ use crate::config::Config;
 use crate::directory::Directory;
 use crate::identity::Identity;
 use crate::ledger::Ledger;
-use crate::limits::{Limiter, MemoryStore};
-use crate::providers::Pool;
+use crate::limits::{Limiter, MemoryStore, RateLimitStore, SharedStore};
+use crate::providers::{Pool, RedisLeases, SharedLeases};
+use crate::redis::Redis;
+use crate::replicas::{Modes, Replicas};
 use crate::reports::Reports;
 use crate::store::Store;
 
@@ -31,6 +33,11 @@ pub struct Services {
     pub ledger: Ledger,
     pub pool: Pool,
     pub reports: Reports,
+    /// Where limits are held across replicas, when one is configured.
+    pub redis: Option<Redis>,
+    pub replicas: Replicas,
+    /// Where the limits are kept, as things stand.
+    pub modes: Modes,
     /// Cancelled when the server is asked to stop: streams without an end of their own end then.
     pub stopping: CancellationToken,
 }
@@ -41,19 +48,37 @@ impl Services {
     /// # Errors
     /// A sentence for the operator.
     pub async fn start(config: Config, store: Store, clock: SharedClock, demo: bool) -> Result<Self, String> {
+        let stopping = CancellationToken::new();
         let ledger = Ledger::start(store.clone(), clock.clone());
+        let redis = match &config.redis {
+            Some(url) => Some(Redis::start(url, clock.clone()).await?),
+            None => None,
+        };
+        let replicas =
+            Replicas::start(store.clone(), clock.clone(), ledger.replica().clone(), stopping.clone()).await;
+        let shared = redis.as_ref().map(|redis| {
+            Arc::new(RedisLeases::start(redis.clone(), replicas.count())) as Arc<dyn SharedLeases>
+        });
+        let rates: Arc<dyn RateLimitStore> = match &redis {
+            Some(redis) => Arc::new(SharedStore::start(redis.clone(), clock.clone(), replicas.count())),
+            None => Arc::new(MemoryStore::default()),
+        };
+        let modes = Modes::new(replicas.count(), redis.as_ref().map(Redis::watch));
+        tokio::spawn(modes.clone().tell(stopping.clone()));
+        tokio::spawn(stopping.clone().run_until_cancelled_owned(
+            ledger.clone().announce_what_others_write(store.changes(), clock.clone()),
+        ));
         let limiter = Limiter::new(
             store.clone(),
             clock.clone(),
             ledger.clone(),
-            Arc::new(MemoryStore::default()),
+            rates,
             config.defaults,
             config.budget_mode,
         );
-        let pool = crate::providers::start(&config, &store, &clock, &ledger, demo).await?;
+        let pool = crate::providers::start(&config, &store, &clock, &ledger, demo, shared).await?;
         let identity = Identity::new(store.clone(), clock.clone(), config.production)
             .with_trusted_proxies(config.trusted_proxies.clone());
-        let stopping = CancellationToken::new();
         tokio::spawn(stopping.clone().run_until_cancelled_owned(identity.clone().keep_tidy()));
         tokio::spawn(pool.clone().run(stopping.clone()));
         Ok(Self {
@@ -66,6 +91,9 @@ impl Services {
             limiter,
             ledger,
             pool,
+            redis,
+            replicas,
+            modes,
             stopping,
         })
     }
@@ -78,6 +106,7 @@ impl Services {
         if let Err(error) = self.identity.tidy().await {
             tracing::warn!(%error, "when sessions and keys were last used was not recorded");
         }
+        self.replicas.leave().await;
         self.store.close().await;
     }
 }

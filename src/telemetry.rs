@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use tracing_subscriber::EnvFilter;
 
-use crate::model::Error;
+use crate::model::{Error, Kept};
 use crate::services::Services;
 
 /// Logs to stderr: lines for people in development, JSON in production.
@@ -47,7 +47,18 @@ pub async fn render(services: &Services) -> Result<String, Error> {
     for (workspace, limit, count) in services.ledger.refusals() {
         refusals.sample(&[("workspace", workspace.as_str()), ("limit", limit.as_str())], count);
     }
-    Ok([tokens, requests, refusals].map(|metric| metric.0).concat())
+    let mode = services.modes.now();
+    let mut replicas =
+        Metric::gauge("tollkeeper_replicas", "Server processes that share the database, this one included.");
+    replicas.sample(&[], mode.replicas.into());
+    let mut kept = Metric::gauge(
+        "tollkeeper_limits_mode",
+        "Where rates and reservations are kept: 1 at the mode in force.",
+    );
+    for each in Kept::ALL {
+        kept.sample(&[("mode", each.as_str())], (each == mode.kept).into());
+    }
+    Ok([tokens, requests, refusals, replicas, kept].map(|metric| metric.0).concat())
 }
 
 /// One metric in Prometheus' text format.
@@ -58,10 +69,15 @@ impl Metric {
         Self(format!("# HELP {name} {help}\n# TYPE {name} counter\n"), name)
     }
 
+    fn gauge(name: &'static str, help: &str) -> Self {
+        Self(format!("# HELP {name} {help}\n# TYPE {name} gauge\n"), name)
+    }
+
     fn sample(&mut self, labels: &[(&str, &str)], value: u64) {
         let labels: Vec<String> =
             labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
-        let _ = writeln!(self.0, "{}{{{}}} {value}", self.1, labels.join(","));
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+        let _ = writeln!(self.0, "{}{labels} {value}", self.1);
     }
 }
 

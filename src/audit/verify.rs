@@ -18,7 +18,7 @@ type Columns = (i64, i64, String, String, Option<String>, Option<String>, Option
 
 /// Walks the whole trail from its first entry, a page at a time.
 pub async fn verify(store: &Store) -> Result<Verdict, sqlx::Error> {
-    verify_on(&mut *store.read().acquire().await?).await
+    verify_on(&mut *store.snapshot().await?).await
 }
 
 /// [`verify`], of what a transaction sees.

@@ -20,6 +20,9 @@ use rows::{Print, print, send};
 /// Tables in which the migrations put rows: a fresh database has them, and the source's take their place.
 const BORN_WITH_ROWS: &[&str] = &["pool_version"];
 
+/// Of the server processes that are running, not of what they serve: it stays where it is.
+const NOT_COPIED: &[&str] = &["replicas"];
+
 /// What was copied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Copied {
@@ -51,7 +54,7 @@ pub async fn copy(
     told: impl FnMut(&str, u64),
 ) -> Result<Copied, String> {
     let source = Store::open_unchanged(from).await.map_err(|why| format!("--from: {why}"))?;
-    let mut snapshot = source.begin_snapshot().await.map_err(|error| reading(&error))?;
+    let mut snapshot = source.long_snapshot().await.map_err(|error| reading(&error))?;
     let copied = copy_snapshot(&source, &mut snapshot, to, told).await;
     let _ = snapshot.rollback().await;
     source.close().await;
@@ -87,7 +90,8 @@ async fn fill(
     told: impl FnMut(&str, u64),
 ) -> Result<Copied, String> {
     let there = source.tables(&mut *snapshot).await.map_err(|why| format!("--from: {why}"))?;
-    let here = target.tables(&mut *tx).await.map_err(|why| format!("--to: {why}"))?;
+    let mut here = target.tables(&mut *tx).await.map_err(|why| format!("--to: {why}"))?;
+    here.retain(|table| !NOT_COPIED.contains(&table.name.as_str()));
     let tables = in_common(&there, here)?;
     must_be_empty(tx, &tables).await?;
     let sent = write(source, snapshot, target, tx, &tables, told).await?;
@@ -98,7 +102,8 @@ async fn fill(
 fn in_common(source: &[Table], target: Vec<Table>) -> Result<Vec<Table>, String> {
     let differ =
         |what: &str| format!("--to: the two databases differ in the table {what}; nothing was copied");
-    if let Some(only) = source.iter().find(|table| !target.iter().any(|other| other.name == table.name)) {
+    let known = |name: &str| NOT_COPIED.contains(&name) || target.iter().any(|other| other.name == name);
+    if let Some(only) = source.iter().find(|table| !known(&table.name)) {
         return Err(differ(&only.name));
     }
     let common = |table: Table| {

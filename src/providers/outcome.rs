@@ -1,9 +1,9 @@
 //! How a call ends that no candidate served: which error, and the sentence for the caller.
 
-use super::CallError;
 use super::book::Obstacle;
 use super::catalog::Candidate;
 use super::cooldown::Consequence;
+use super::{CallError, Operation};
 use crate::model::fmt::thousands;
 use crate::model::{Rejection, Timestamp};
 
@@ -42,6 +42,7 @@ pub(super) fn no_room<'c>(
                 (format!("has {} used or in flight", full.collect::<Vec<_>>().join(" and ")), frees_in_ms)
             }
             Obstacle::Cooling(cooldown) => (cooldown.reason.sentence(), cooldown.until.ms_since(now)),
+            Obstacle::Elsewhere => ("is in use up to its limits".to_owned(), UNKNOWN_MS),
             Obstacle::Gone => ("has changed just now".to_owned(), UNKNOWN_MS),
         };
         soonest = soonest.min(wait_ms.max(1));
@@ -57,6 +58,11 @@ pub(super) fn no_room<'c>(
         ),
         retry_after_ms: soonest,
     }
+}
+
+/// Every candidate said that it doesn't have the call.
+pub(super) fn not_offered(asked: &str, operation: Operation) -> CallError {
+    CallError::NotOffered { asked: asked.to_owned(), path: operation.path() }
 }
 
 /// The model is there, but no key to ask for it with.

@@ -9,16 +9,20 @@ use parking_lot::RwLock;
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
+use super::book::Obstacle;
 use super::catalog::{Candidate, Catalog, LoadError, ModelRow, PoolConfig};
 use super::cooldown::Consequence;
 use super::link::{SentBody, Upstream};
 use super::metered::{Metered, Settling};
 use super::quotas::{Contender, Estimate, Quotas, UsageSink};
+use super::shared::SharedLeases;
 use super::status::{ProviderDetail, ProviderRow};
-use super::{Answer, CallError, ChatRequest, Failure, Reply, SecretKey, catalog, history, outcome};
+use super::{Answer, CallError, ChatRequest, Failure, Reply, SecretKey, catalog, estimate, history, outcome};
 use crate::clock::SharedClock;
+use crate::ledger::StepUsage;
 use crate::limits::Admission;
-use crate::model::Error;
+use crate::model::{Error, Usage};
+use crate::replicas::ReplicaId;
 use crate::store::Store;
 
 /// Another candidate is tried only within this time of the call's begin, and only so many are.
@@ -27,6 +31,9 @@ const FAILOVER_WITHIN: Duration = Duration::from_mins(2);
 const MAX_ATTEMPTS: usize = 16;
 /// How often another process's changes are looked for.
 const POLL_EVERY: Duration = Duration::from_millis(500);
+/// How often other replicas' calls are read. With the ledger's fifth of a second, a call made
+/// elsewhere counts here within a second.
+const FOLLOW_EVERY: Duration = Duration::from_millis(500);
 const PRUNE_EVERY: Duration = Duration::from_mins(1);
 /// Between two steps of pruning, so that others get at the writer.
 const PRUNE_PAUSE: Duration = Duration::from_millis(50);
@@ -42,6 +49,9 @@ struct Inner {
     config: PoolConfig,
     upstream: Arc<dyn Upstream>,
     quotas: Quotas,
+    /// How this process signs its own rows, and how far those of others have been counted.
+    replica: ReplicaId,
+    followed: tokio::sync::Mutex<history::Heads>,
     catalog: RwLock<Arc<Catalog>>,
     /// One reload at a time.
     reloading: tokio::sync::Mutex<()>,
@@ -55,6 +65,10 @@ pub struct Wiring {
     pub config: PoolConfig,
     pub upstream: Arc<dyn Upstream>,
     pub sink: Arc<dyn UsageSink>,
+    /// Where the calls of all instances are counted together.
+    pub shared: Option<Arc<dyn SharedLeases>>,
+    /// How `sink` signs the rows that it writes.
+    pub replica: ReplicaId,
 }
 
 impl Pool {
@@ -63,9 +77,9 @@ impl Pool {
     /// # Errors
     /// A sentence for the operator: the database fails, or its keys were sealed under another secret key.
     pub async fn open(wiring: Wiring) -> Result<Self, String> {
-        let Wiring { store, clock, secret, config, upstream, sink } = wiring;
-        let quotas = Quotas::new(clock.clone(), sink);
-        history::restore(&store, &quotas, clock.now())
+        let Wiring { store, clock, secret, config, upstream, sink, shared, replica } = wiring;
+        let quotas = Quotas::new(clock.clone(), sink).with_shared(shared);
+        let heads = history::restore(&store, &quotas, clock.now())
             .await
             .map_err(|e| format!("the provider keys' windows can't be read from the database: {e}"))?;
         let pool = Pool(Arc::new(Inner {
@@ -75,6 +89,8 @@ impl Pool {
             config,
             upstream,
             quotas,
+            replica,
+            followed: tokio::sync::Mutex::new(heads),
             catalog: RwLock::default(),
             reloading: tokio::sync::Mutex::default(),
         }));
@@ -85,7 +101,7 @@ impl Pool {
     /// Keeps the pool current and the windows' table small until `stop`.
     pub async fn run(self, stop: CancellationToken) {
         let work = async {
-            tokio::join!(self.watch(), self.prune());
+            tokio::join!(self.watch(), self.follow(), self.prune());
         };
         stop.run_until_cancelled(work).await;
     }
@@ -122,19 +138,31 @@ impl Pool {
             candidates.iter().map(|c| Contender { id: &c.id, priority: c.priority }).collect();
         let estimate = Estimate::of(|typical| pool.upstream.estimate(&request, typical));
         let mut failures: Vec<(usize, Consequence)> = Vec::new();
+        // Those that other instances fill.
+        let mut full: Vec<usize> = Vec::new();
         let begun = Instant::now();
         while failures.len() < MAX_ATTEMPTS && begun.elapsed() < FAILOVER_WITHIN {
-            let tried = |at: usize| failures.iter().any(|(failed, _)| *failed == at);
+            let tried = |at: usize| {
+                full.contains(&at)
+                    || failures.iter().any(|(failed, why)| failed_too(candidates, *failed, *why, at))
+            };
             let only_want_of_room = failures.iter().all(|(_, consequence)| consequence.is_want_of_room());
             let Some((at, mut lease)) = pool.quotas.reserve(&contenders, tried, estimate, only_want_of_room)
             else {
                 break;
             };
+            if !lease.is_confirmed().await {
+                full.push(at);
+                continue;
+            }
             let candidate = &candidates[at];
-            let failure = match pool.upstream.send(&candidate.target, &candidate.id.model, &request).await {
+            let unheard = Unheard { admission, candidate, request: &request };
+            let sent = pool.upstream.send(&candidate.target, &candidate.id.model, &request).await;
+            unheard.heard();
+            let failure = match sent {
                 Ok(sent) => {
+                    lease.answered(sent.stated);
                     let settling = Settling {
-                        request: lease.answered(sent.stated),
                         lease,
                         meter: admission.meter().clone(),
                         model: candidate.id.model.to_string(),
@@ -150,8 +178,20 @@ impl Pool {
             }
             failures.push((at, consequence));
         }
-        let error = if failures.iter().all(|(_, consequence)| consequence.is_want_of_room()) {
-            let obstacles = pool.quotas.obstacles(&contenders, estimate);
+        let not_offered = |at: usize| {
+            failures
+                .iter()
+                .any(|(failed, why)| why.not_offered() && failed_too(candidates, *failed, *why, at))
+        };
+        let error = if (0..candidates.len()).all(not_offered) {
+            outcome::not_offered(asked, request.operation())
+        } else if failures.iter().all(|(_, consequence)| consequence.is_want_of_room()) {
+            let mut obstacles = pool.quotas.obstacles(&contenders, estimate);
+            for at in full {
+                if obstacles[at] == Obstacle::Gone {
+                    obstacles[at] = Obstacle::Elsewhere;
+                }
+            }
             outcome::no_room(candidates.iter().map(|c| &**c).zip(obstacles), pool.clock.now())
         } else {
             outcome::all_failed(failures.iter().map(|(at, consequence)| (&*candidates[*at], *consequence)))
@@ -243,6 +283,26 @@ impl Pool {
         }
     }
 
+    async fn follow(&self) {
+        let mut ticks = every(FOLLOW_EVERY);
+        let mut complained = false;
+        loop {
+            ticks.tick().await;
+            let followed = self.count_others().await;
+            if let Some(error) = followed.as_ref().err().filter(|_| !complained) {
+                tracing::warn!(%error, "what other replicas use of the provider keys can't be read; trying again");
+            }
+            complained = followed.is_err();
+        }
+    }
+
+    /// Counts what other replicas have written since the last time.
+    async fn count_others(&self) -> Result<(), sqlx::Error> {
+        let pool = &*self.0;
+        let mut followed = pool.followed.lock().await;
+        history::follow(&pool.store, &pool.quotas, &pool.replica, &mut followed).await
+    }
+
     async fn prune(&self) {
         let mut ticks = every(PRUNE_EVERY);
         loop {
@@ -280,6 +340,34 @@ fn reply(
     Reply { platform, model, request_id, answer }
 }
 
+/// Whether what failed on one candidate is no use to try on another: the same one, or, where the provider doesn't
+/// have the call, the same model under another key.
+fn failed_too(candidates: &[Arc<Candidate>], failed: usize, why: Consequence, at: usize) -> bool {
+    let (failed_id, id) = (&candidates[failed].id, &candidates[at].id);
+    failed == at || (why.not_offered() && failed_id.platform == id.platform && failed_id.model == id.model)
+}
+
+/// A call that the provider has and hasn't answered yet. Given up (its caller left, and it was not read on or took
+/// too long), it is charged its input, estimated: the provider will have worked on it.
+struct Unheard<'c> {
+    admission: &'c Admission,
+    candidate: &'c Candidate,
+    request: &'c ChatRequest,
+}
+
+impl Unheard<'_> {
+    fn heard(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Unheard<'_> {
+    fn drop(&mut self) {
+        let usage = Usage { input_tokens: estimate::input(self.request), output_tokens: 0 };
+        self.admission.meter().add(&self.candidate.id.model, StepUsage::estimated(usage));
+    }
+}
+
 /// The provider's own words stay out of the log: they may quote the prompt.
 fn log(candidate: &Candidate, failure: &Failure) {
     let (status, code) = match failure {
@@ -290,6 +378,7 @@ fn log(candidate: &Candidate, failure: &Failure) {
         Failure::Status { .. } => "answered with an error",
         Failure::Timeout => "did not answer in time",
         Failure::Connection => "could not be reached",
+        Failure::NotOffered => "does not offer the call",
         Failure::Garbled(how) => how,
     };
     tracing::warn!(

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{
-    ChatRequest, DemoModel, Endpoint, Failure, Pace, Pool, PoolConfig, Secret, SecretKey, Sent, SentBody,
-    StatedLimits, Target, Timeouts, Upstream, UpstreamAnswer, UpstreamBody, UsageSink, WireClient, Wiring,
-    estimate,
+    ChatRequest, DemoModel, Endpoint, Failure, Operation, Pace, Pool, PoolConfig, Secret, SecretKey, Sent,
+    SentBody, SharedLeases, StatedLimits, Target, Timeouts, Upstream, UpstreamAnswer, UpstreamBody,
+    UsageSink, WireClient, Wiring, estimate,
 };
 use crate::clock::SharedClock;
 use crate::config::Config;
@@ -24,6 +24,7 @@ pub async fn start(
     clock: &SharedClock,
     ledger: &Ledger,
     demo: bool,
+    shared: Option<Arc<dyn SharedLeases>>,
 ) -> Result<Pool, String> {
     let timeouts = Timeouts { first_byte: config.first_byte_timeout, idle: config.idle_timeout };
     let upstream = Both {
@@ -41,6 +42,8 @@ pub async fn start(
         },
         upstream: Arc::new(upstream),
         sink: Arc::new(ledger.clone()),
+        shared,
+        replica: ledger.replica().clone(),
     })
     .await
 }
@@ -68,6 +71,7 @@ struct Both {
 impl Upstream for Both {
     async fn send(&self, target: &Target, model: &str, request: &ChatRequest) -> Result<Sent, Failure> {
         let answer = match target {
+            Target::Demo if request.operation() != Operation::Chat => return Err(Failure::NotOffered),
             Target::Demo => self.demo.send(request).await,
             Target::Provider { base_url, key } => {
                 let key = (!key.is_empty()).then(|| Secret::new(key.clone()));

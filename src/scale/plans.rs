@@ -35,7 +35,7 @@ impl Plans {
             let plans: Vec<_> = plans
                 .into_iter()
                 .filter_map(|notice| {
-                    let (statement, plan) = notice.split_once("Query Text:")?.1.split_once("\n")?;
+                    let (statement, plan) = notice.split_once("Query Text:")?.1.split_once('\n')?;
                     Some((statement.to_owned(), plan.to_owned()))
                 })
                 .collect();
