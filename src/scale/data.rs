@@ -31,8 +31,8 @@ pub(super) async fn fill(store: &Store) {
             FROM n JOIN d ON d.back = (i / 10000) * 12 + i % 12"),
         format!("INSERT INTO llm_refusals (workspace_id, day, kind, refused)
             {numbers_and_days} SELECT 'w' || (i % 10000), day, 'rate', 1 FROM n JOIN d ON d.back = (i / 10000) * 12 + i % 12"),
-        format!("INSERT INTO rate_limit_usage (platform, model_id, key_id, kind, tokens, created_at_ms)
-            {numbers} SELECT 'p', 'm' || (i % 20), 'k' || (i % 5), CASE i % 2 WHEN 0 THEN 'request' ELSE 'tokens' END, i % 2, {end} - i * CAST(8640 AS BIGINT) FROM n"),
+        format!("INSERT INTO rate_limit_usage (platform, model_id, key_id, kind, tokens, created_at_ms, replica, seq)
+            {numbers} SELECT 'p', 'm' || (i % 20), 'k' || (i % 5), CASE i % 2 WHEN 0 THEN 'request' ELSE 'tokens' END, i % 2, {end} - i * CAST(8640 AS BIGINT), 'r' || (i % 3), i / 3 FROM n"),
         format!("INSERT INTO audit_log (id, at_ms, actor, action, workspace_id, previous_hash, hash)
             {numbers} SELECT i + 1, {end} - ({ROWS} - i) * CAST(100000 AS BIGINT), 'user' || (i % 5000) || '@example.com', 'limits.set', 'w' || (i % 10000), '', '' FROM n"),
     ];

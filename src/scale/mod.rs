@@ -30,6 +30,9 @@ use plans::Plans;
 /// The tables that grow with use. Lists of workspaces, users and settings may be read whole: 10,000 rows are few.
 const LARGE: &[&str] = &["llm_usage", "llm_usage_by_user", "llm_refusals", "rate_limit_usage", "audit_log"];
 
+/// Asked only after a commit whose answer was lost: one row by its whole key.
+const ELSEWHERE: &[&str] = &["FROM rate_limit_usage WHERE replica = $1 AND seq = $2"];
+
 #[tokio::test]
 async fn nothing_that_is_asked_scans_a_large_table() {
     let capture = Capture::install();
@@ -47,13 +50,21 @@ async fn nothing_that_is_asked_scans_a_large_table() {
     ask_pages(&services, admin).await;
     ask_api(&services).await;
     audit::verify(&services.store).await.unwrap();
-    // The pool's own work in the background.
-    until(|| capture.statements().iter().any(|sql| sql.starts_with("DELETE FROM rate_limit_usage"))).await;
+    // The pool's own work in the background: removing what is old, counting what another replica writes.
+    site.run(
+        "INSERT INTO rate_limit_usage (platform, model_id, key_id, kind, tokens, created_at_ms, replica, seq)
+         VALUES ('p', 'm1', 'k1', 'tokens', 1, 1789898400000, 'other', 1)",
+    )
+    .await;
+    for work in ["DELETE FROM rate_limit_usage", "AND seq > $2"] {
+        until(|| capture.statements().iter().any(|sql| sql.contains(work))).await;
+    }
     services.stopping.cancel();
 
     let asked = capture.statements();
     let missing: Vec<String> = reads_in_the_sources()
         .into_iter()
+        .filter(|read| !ELSEWHERE.contains(&read.as_str()))
         .filter(|read| !asked.iter().any(|statement| statement.contains(read.as_str())))
         .collect();
     assert!(missing.is_empty(), "not asked here, so nobody knows how it reads: {missing:#?}");
