@@ -8,9 +8,9 @@
 use std::str::FromStr as _;
 use std::time::Duration;
 
-use sqlx::migrate::Migrator;
+use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::postgres::PgConnectOptions;
-use sqlx::{AnyPool, Connection as _, Executor as _};
+use sqlx::{AnyConnection, AnyPool, Connection as _, Executor as _};
 
 use super::changes::Source;
 use super::{Engine, Store, pool};
@@ -41,19 +41,38 @@ pub(super) fn is_address(text: &str) -> bool {
         && text.split("://").nth(1).is_some_and(|rest| !rest.is_empty())
 }
 
+/// Lifts, until the transaction's end, the timeouts that every connection begins with.
+pub(super) const WITHOUT_HURRY: &[&str] =
+    &["SET LOCAL statement_timeout = 0", "SET LOCAL idle_in_transaction_session_timeout = 0"];
+
 pub(super) async fn open(address: &str) -> Result<Store, String> {
     let opened = async {
         let write = connect(address, WRITERS).await?;
         Ok((connect(address, READERS).await?, write))
     };
-    let (read, write) = opened.await.map_err(|e: sqlx::Error| {
-        format!("DATABASE_URL: the PostgreSQL database can't be opened: {}", without_address(&e))
-    })?;
-    MIGRATIONS
-        .run(&write)
+    let (read, write) = opened.await.map_err(|error| not_opened(&error))?;
+    migrate(address)
         .await
-        .map_err(|e| format!("DATABASE_URL: the PostgreSQL database can't be brought up to date: {e}"))?;
+        .map_err(|e| format!("the PostgreSQL database can't be brought up to date: {e}"))?;
     Ok(Store { engine: Engine::Postgres, read, write, changes: Source::Notifications(address.into()) })
+}
+
+/// On a connection of its own: an index over millions of rows takes longer than a statement may otherwise.
+async fn migrate(address: &str) -> Result<(), MigrateError> {
+    let mut connection = AnyConnection::connect(address).await?;
+    MIGRATIONS.run(&mut connection).await?;
+    connection.close().await?;
+    Ok(())
+}
+
+pub(super) async fn open_unchanged(address: &str) -> Result<Store, String> {
+    let both = connect(address, 1).await.map_err(|error| not_opened(&error))?;
+    let changes = Source::Notifications(address.into());
+    Ok(Store { engine: Engine::Postgres, read: both.clone(), write: both, changes })
+}
+
+fn not_opened(error: &sqlx::Error) -> String {
+    format!("the PostgreSQL database can't be opened: {}", without_address(error))
 }
 
 async fn connect(address: &str, size: u32) -> Result<AnyPool, sqlx::Error> {
