@@ -21,7 +21,7 @@ fn settlement() -> Settlement {
         user: "u_ada".into(),
         route: Route::Openai,
         parts: vec![("model".into(), usage)],
-        window_rows: Vec::new(),
+        window_row: None,
     }
 }
 

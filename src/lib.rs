@@ -28,6 +28,8 @@ pub mod providers;
 #[cfg(feature = "server")]
 pub mod redis;
 #[cfg(feature = "server")]
+pub mod replicas;
+#[cfg(feature = "server")]
 pub mod reports;
 #[cfg(feature = "server")]
 pub mod services;

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::FromRef;
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::SharedClock;
@@ -15,6 +14,7 @@ use crate::ledger::Ledger;
 use crate::limits::{Limiter, MemoryStore, RateLimitStore, SharedStore};
 use crate::providers::{Pool, RedisLeases, SharedLeases};
 use crate::redis::Redis;
+use crate::replicas::{Modes, Replicas};
 use crate::reports::Reports;
 use crate::store::Store;
 
@@ -35,6 +35,9 @@ pub struct Services {
     pub reports: Reports,
     /// Where limits are held across replicas, when one is configured.
     pub redis: Option<Redis>,
+    pub replicas: Replicas,
+    /// Where the limits are kept, as things stand.
+    pub modes: Modes,
     /// Cancelled when the server is asked to stop: streams without an end of their own end then.
     pub stopping: CancellationToken,
 }
@@ -45,19 +48,26 @@ impl Services {
     /// # Errors
     /// A sentence for the operator.
     pub async fn start(config: Config, store: Store, clock: SharedClock, demo: bool) -> Result<Self, String> {
+        let stopping = CancellationToken::new();
         let ledger = Ledger::start(store.clone(), clock.clone());
         let redis = match &config.redis {
             Some(url) => Some(Redis::start(url, clock.clone()).await?),
             None => None,
         };
-        let (_, replicas) = watch::channel(1);
+        let replicas =
+            Replicas::start(store.clone(), clock.clone(), ledger.replica().clone(), stopping.clone()).await;
         let shared = redis.as_ref().map(|redis| {
-            Arc::new(RedisLeases::start(redis.clone(), replicas.clone())) as Arc<dyn SharedLeases>
+            Arc::new(RedisLeases::start(redis.clone(), replicas.count())) as Arc<dyn SharedLeases>
         });
         let rates: Arc<dyn RateLimitStore> = match &redis {
-            Some(redis) => Arc::new(SharedStore::start(redis.clone(), clock.clone(), replicas)),
+            Some(redis) => Arc::new(SharedStore::start(redis.clone(), clock.clone(), replicas.count())),
             None => Arc::new(MemoryStore::default()),
         };
+        let modes = Modes::new(replicas.count(), redis.as_ref().map(Redis::watch));
+        tokio::spawn(modes.clone().tell(stopping.clone()));
+        tokio::spawn(stopping.clone().run_until_cancelled_owned(
+            ledger.clone().announce_what_others_write(store.changes(), clock.clone()),
+        ));
         let limiter = Limiter::new(
             store.clone(),
             clock.clone(),
@@ -69,7 +79,6 @@ impl Services {
         let pool = crate::providers::start(&config, &store, &clock, &ledger, demo, shared).await?;
         let identity = Identity::new(store.clone(), clock.clone(), config.production)
             .with_trusted_proxies(config.trusted_proxies.clone());
-        let stopping = CancellationToken::new();
         tokio::spawn(stopping.clone().run_until_cancelled_owned(identity.clone().keep_tidy()));
         tokio::spawn(pool.clone().run(stopping.clone()));
         Ok(Self {
@@ -83,6 +92,8 @@ impl Services {
             ledger,
             pool,
             redis,
+            replicas,
+            modes,
             stopping,
         })
     }
@@ -95,6 +106,7 @@ impl Services {
         if let Err(error) = self.identity.tidy().await {
             tracing::warn!(%error, "when sessions and keys were last used was not recorded");
         }
+        self.replicas.leave().await;
         self.store.close().await;
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use tracing_subscriber::EnvFilter;
 
-use crate::model::Error;
+use crate::model::{Error, Kept};
 use crate::redis::{Mode, Redis};
 use crate::services::Services;
 
@@ -48,14 +48,26 @@ pub async fn render(services: &Services) -> Result<String, Error> {
     for (workspace, limit, count) in services.ledger.refusals() {
         refusals.sample(&[("workspace", workspace.as_str()), ("limit", limit.as_str())], count);
     }
+    let mode = services.modes.now();
+    let mut replicas =
+        Metric::gauge("tollkeeper_replicas", "Server processes that share the database, this one included.");
+    replicas.sample(&[], mode.replicas.into());
+    let mut kept = Metric::gauge(
+        "tollkeeper_limits_mode",
+        "Where rates and reservations are kept: 1 at the mode in force.",
+    );
+    for each in Kept::ALL {
+        kept.sample(&[("mode", each.as_str())], (each == mode.kept).into());
+    }
     let redis = services.redis.as_ref().map(redis).into_iter().flatten();
-    Ok([tokens, requests, refusals].into_iter().chain(redis).map(|metric| metric.0).collect())
+    let all = [tokens, requests, refusals, replicas, kept].into_iter().chain(redis);
+    Ok(all.map(|metric| metric.0).collect())
 }
 
 fn redis(redis: &Redis) -> [Metric; 3] {
     let mut up = Metric::gauge(
         "tollkeeper_redis_up",
-        "1 while limits are held in Redis; 0 while it is away and each instance holds its share.",
+        "1 while limits are held in Redis; 0 while it is away and each replica holds its share.",
     );
     up.sample(&[], (redis.mode() == Mode::Up).into());
     let mut failures = Metric::counter(

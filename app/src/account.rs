@@ -3,7 +3,7 @@
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
-use tollkeeper::model::{Error, Me, WorkspaceId};
+use tollkeeper::model::{Error, Me, Mode, WorkspaceId};
 
 /// Someone signed in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -11,6 +11,8 @@ pub(crate) struct Account {
     pub(crate) me: Me,
     /// Names of the workspaces that can be selected: the memberships', and the selected one.
     pub(crate) workspaces: Vec<(WorkspaceId, String)>,
+    /// Where the limits are kept, for platform admins.
+    pub(crate) mode: Option<Mode>,
 }
 
 /// None for strangers, an error where it can't be told.
@@ -63,7 +65,8 @@ pub(crate) async fn know(
         ids.extend(me.selected_workspace.clone().filter(|selected| !ids.contains(selected)));
         let workspaces = services.directory.workspaces(Some(&ids), &Page::default()).await?;
         let workspaces = workspaces.into_iter().map(|workspace| (workspace.id, workspace.name)).collect();
-        Ok(Some(Account { me, workspaces }))
+        let mode = me.admin.then(|| services.modes.now());
+        Ok(Some(Account { me, workspaces, mode }))
     }
     .await;
     request.extensions_mut().insert(known);

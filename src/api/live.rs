@@ -1,7 +1,9 @@
 //! `GET /api/live/…`: what a page shows, again whenever it has changed. One stream a tab.
 //!
-//! A change made by this process is told at once, one made elsewhere (another program, the command
-//! line) within a second, by looking. A stream ends after a few minutes; the browser then connects
+//! A change of the database is told at once where this process made it, and within a second where
+//! another replica, another program or the command line did: one task notices it for all streams
+//! ([`Changes`](crate::store::Changes)), so an idle page costs the database nothing. What memory
+//! holds is looked at every second. A stream ends after a few minutes; the browser then connects
 //! again, which is when a session that has ended is noticed.
 
 use std::convert::Infallible;
@@ -27,7 +29,7 @@ use crate::services::Services;
 
 /// Updates come no closer together than this, however busy the gateway is.
 const CALM: Duration = Duration::from_millis(400);
-/// After that, how long to wait for a change to be announced before looking for one that was not.
+/// After that, how long until what memory holds is looked at again.
 const LOOK_AFTER: Duration = Duration::from_millis(600);
 /// How often to tell the time, so that countdowns stay right, when nothing changes.
 const TELL_EVERY: Duration = Duration::from_secs(20);
@@ -43,7 +45,7 @@ pub async fn workspaces(
 ) -> ApiResult<Response> {
     let scope = caller.settings_scope()?;
     let reports = services.reports.clone();
-    Ok(stream(&services, move || {
+    Ok(stream_of_tables(&services, move || {
         let (reports, scope, query) = (reports.clone(), scope.clone(), query.clone());
         async move { reports.workspaces_page(&scope, &query).await }
     }))
@@ -59,7 +61,7 @@ pub async fn workspace(
     caller.may_see_settings_of(&workspace)?;
     let reports = services.reports.clone();
     reports.workspace_row(&workspace).await?;
-    Ok(stream(&services, move || {
+    Ok(stream_of_tables(&services, move || {
         let (reports, workspace) = (reports.clone(), workspace.clone());
         async move { reports.workspace(&workspace).await }
     }))
@@ -74,7 +76,7 @@ pub async fn audit(
     caller.require_admin()?;
     let reports = services.reports.clone();
     reports.audit_page(&query).await?;
-    Ok(stream(&services, move || {
+    Ok(stream_of_tables(&services, move || {
         let (reports, query) = (reports.clone(), query.clone());
         async move { reports.audit_page(&query).await }
     }))
@@ -124,7 +126,27 @@ impl View for LimitState {
     }
 }
 
+/// Of what the database holds, whose changes are announced.
+fn stream_of_tables<V: View, R>(services: &Services, read: impl Fn() -> R + Send + 'static) -> Response
+where
+    R: Future<Output = Result<V, Error>> + Send,
+{
+    stream_at_least_every(TELL_EVERY, services, read)
+}
+
+/// Of what memory holds too, whose changes nobody announces.
 fn stream<V: View, R>(services: &Services, read: impl Fn() -> R + Send + 'static) -> Response
+where
+    R: Future<Output = Result<V, Error>> + Send,
+{
+    stream_at_least_every(LOOK_AFTER, services, read)
+}
+
+fn stream_at_least_every<V: View, R>(
+    look_after: Duration,
+    services: &Services,
+    read: impl Fn() -> R + Send + 'static,
+) -> Response
 where
     R: Future<Output = Result<V, Error>> + Send,
 {
@@ -136,7 +158,9 @@ where
         let (mut last, mut told_at) = (None, Instant::now());
         while Instant::now() < end {
             // A database that doesn't answer for a while is no reason to end the stream.
-            if let Ok(view) = read().await {
+            let view = read().await;
+            let look_after = if view.is_ok() { look_after } else { LOOK_AFTER };
+            if let Ok(view) = view {
                 let bare = view.clone().at_no_time();
                 if last.as_ref() != Some(&bare) || told_at.elapsed() >= TELL_EVERY {
                     let data = serde_json::to_string(&view).unwrap_or_default();
@@ -150,7 +174,7 @@ where
             tokio::select! {
                 () = events.closed() => return,
                 _ = changes.changed() => {}
-                () = tokio::time::sleep(LOOK_AFTER) => {}
+                () = tokio::time::sleep(look_after) => {}
             }
         }
     };

@@ -61,7 +61,7 @@ impl Directory {
         }
         let row: Option<(String, String)> = sqlx::query_as("SELECT id, name FROM workspaces WHERE id = $1")
             .bind(id)
-            .fetch_optional(self.store.read())
+            .fetch_optional(self.store.lookup())
             .await?;
         Ok(row.map(|(id, name)| Workspace { id: id.into(), name }))
     }
@@ -78,7 +78,7 @@ impl Directory {
             "SELECT id, workspace_id, name, kind, columns, inline_rows FROM sources WHERE id = $1",
         )
         .bind(id)
-        .fetch_optional(self.store.read())
+        .fetch_optional(self.store.lookup())
         .await?;
         let Some((id, workspace, name, kind, columns, rows)) = row else {
             return Ok(None);
@@ -101,7 +101,7 @@ impl Directory {
         let row: Option<(String, String, String, String, Option<String>)> =
             sqlx::query_as("SELECT id, workspace_id, source_id, name, spec FROM dashboards WHERE id = $1")
                 .bind(id)
-                .fetch_optional(self.store.read())
+                .fetch_optional(self.store.lookup())
                 .await?;
         let Some((id, workspace, source, name, spec)) = row else {
             return Ok(None);

@@ -155,7 +155,7 @@ impl SessionStore for Sessions {
         )
         .bind(id_hash.clone())
         .bind(now.ms())
-        .fetch_optional(self.store.read())
+        .fetch_optional(self.store.lookup())
         .await
         .map_err(failed)?;
         let Some((data, last_seen_ms, expires_at_ms)) = row else {

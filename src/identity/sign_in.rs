@@ -91,7 +91,7 @@ async fn find(store: &Store, email: String) -> Result<Option<(UserId, Option<Str
     let row: Option<(String, Option<String>)> =
         sqlx::query_as("SELECT id, password_hash FROM users WHERE email = $1 AND removed_at_ms IS NULL")
             .bind(email)
-            .fetch_optional(store.read())
+            .fetch_optional(store.lookup())
             .await?;
     Ok(row.map(|(id, hash)| (id.into(), hash)))
 }
@@ -102,7 +102,7 @@ async fn exists(store: &Store, workspace: &WorkspaceId) -> Result<bool, sqlx::Er
     }
     let row: Option<(i64,)> = sqlx::query_as("SELECT 1 FROM workspaces WHERE id = $1")
         .bind(workspace.as_str().to_owned())
-        .fetch_optional(store.read())
+        .fetch_optional(store.lookup())
         .await?;
     Ok(row.is_some())
 }
@@ -122,7 +122,7 @@ async fn load_user(
     )
     .bind(user.as_str().to_owned())
     .bind(selected.map(|workspace| workspace.as_str().to_owned()))
-    .fetch_all(store.read())
+    .fetch_all(store.lookup())
     .await?;
     let Some((email, admin, .., selected)) = rows.first() else {
         return Ok(None);

@@ -41,7 +41,8 @@ pub struct Meter(Arc<Mutex<Metered>>);
 #[derive(Debug, Default)]
 struct Metered {
     parts: Vec<(String, StepUsage)>,
-    window_rows: Vec<WindowRow>,
+    /// Of the call that ended last.
+    window_row: Option<WindowRow>,
 }
 
 impl Meter {
@@ -59,14 +60,15 @@ impl Meter {
         std::mem::take(&mut self.0.lock().parts)
     }
 
-    /// Adds what the request's calls count in the provider keys' windows, to be written with its usage.
-    pub fn add_window_rows(&self, rows: impl IntoIterator<Item = WindowRow>) {
-        self.0.lock().window_rows.extend(rows);
+    /// Keeps what the call that has just ended counts in the provider keys' windows, to be written with
+    /// the request's usage, and returns that of the call before it, which need not wait for the end.
+    pub fn keep_window_row(&self, row: WindowRow) -> Option<WindowRow> {
+        self.0.lock().window_row.replace(row)
     }
 
-    /// Takes the rows that were added.
-    pub fn take_window_rows(&self) -> Vec<WindowRow> {
-        std::mem::take(&mut self.0.lock().window_rows)
+    /// Takes the row that was kept.
+    pub fn take_window_row(&self) -> Option<WindowRow> {
+        self.0.lock().window_row.take()
     }
 
     /// Whether no call has ended yet.

@@ -4,6 +4,8 @@
 //! was used. Work that must not end with its request runs in [`Ledger::outlive`].
 
 mod meter;
+#[cfg(test)]
+mod outages;
 pub mod read;
 pub mod window_row;
 mod writer;
@@ -17,7 +19,8 @@ use tokio_util::task::TaskTracker;
 
 use crate::clock::SharedClock;
 use crate::model::{Error, Route, UserId, WorkspaceId};
-use crate::store::Store;
+use crate::replicas::{self, ReplicaId};
+use crate::store::{Changes, Store};
 
 pub use meter::{Meter, StepUsage};
 pub use window_row::{WindowKind, WindowRow};
@@ -34,13 +37,14 @@ pub struct Settlement {
     pub route: Route,
     /// By upstream model; the request itself is counted on the last.
     pub parts: Vec<(String, StepUsage)>,
-    /// What its calls count in the provider keys' windows.
-    pub window_rows: Vec<WindowRow>,
+    /// What its last call counts in the provider keys' windows, unless a test made the call up.
+    pub window_row: Option<WindowRow>,
 }
 
 #[derive(Clone)]
 pub struct Ledger {
     writer: writer::Writer,
+    replica: ReplicaId,
     running: TaskTracker,
     changed: watch::Sender<u64>,
 }
@@ -49,11 +53,23 @@ impl Ledger {
     /// Starts the writer.
     pub fn start(store: Store, clock: SharedClock) -> Self {
         let (changed, _) = watch::channel(0);
+        let replica = replicas::new_id();
         Self {
-            writer: writer::Writer::start(store, clock, changed.clone()),
+            writer: writer::Writer::start(store, clock, replica.clone(), changed.clone()),
+            replica,
             running: TaskTracker::new(),
             changed,
         }
+    }
+
+    /// Returns once all that came before is written.
+    pub async fn flush(&self) {
+        self.writer.flush().await;
+    }
+
+    /// What this run of the server signs its window rows with.
+    pub fn replica(&self) -> &ReplicaId {
+        &self.replica
     }
 
     /// Returns once the usage is committed. It stays queued and is written when the database answers
@@ -73,7 +89,8 @@ impl Ledger {
         self.writer.count_refusal(workspace, kind);
     }
 
-    /// Writes window rows that belong to no settlement, soon and in groups.
+    /// Writes window rows that belong to no settlement, soon and in groups: at the latest with the next
+    /// settlement.
     pub fn record_window_rows(&self, rows: Vec<WindowRow>) {
         self.writer.record_window_rows(rows);
     }
@@ -101,13 +118,33 @@ impl Ledger {
         self.changed.send_modify(|n| *n = n.wrapping_add(1));
     }
 
+    /// Announces what other programs write, and the beginning of a day.
+    pub async fn announce_what_others_write(self, mut changes: Changes, clock: SharedClock) {
+        let written = async {
+            loop {
+                changes.next().await;
+                self.announce();
+            }
+        };
+        let days = async {
+            let mut today = clock.now().day();
+            loop {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                if std::mem::replace(&mut today, clock.now().day()) != today {
+                    self.announce();
+                }
+            }
+        };
+        tokio::join!(written, days);
+    }
+
     /// Waits for requests under way and writes what is queued, within `deadline`.
     /// False: something was still running or unwritten then.
     pub async fn close(&self, deadline: Duration) -> bool {
         self.running.close();
         tokio::time::timeout(deadline, async {
             self.running.wait().await;
-            self.writer.close().await;
+            self.writer.flush().await;
         })
         .await
         .is_ok()

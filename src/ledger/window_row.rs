@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::model::Timestamp;
-use crate::store::{Tx, to_i64};
+use crate::store::{Store, Tx, to_i64};
 
 /// What a row counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -29,7 +29,7 @@ impl WindowKind {
     }
 }
 
-/// A row to be written. The time is the one that memory counts it from, so that the windows after
+/// A row to be written. The ledger's writer numbers its rows, see [`insert`]. The time is the one that memory counts it from, so that the windows after
 /// a restart equal those before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WindowRow {
@@ -42,12 +42,18 @@ pub struct WindowRow {
     pub created_at: Timestamp,
 }
 
-/// Writes rows in the transaction that writes what they belong to.
-pub async fn insert(tx: &mut Tx, rows: impl IntoIterator<Item = &WindowRow>) -> Result<(), sqlx::Error> {
-    for row in rows {
+/// Writes rows in the transaction that writes what they belong to, numbered from `first` on among
+/// those of `replica`.
+pub async fn insert(
+    tx: &mut Tx,
+    replica: &str,
+    first: i64,
+    rows: impl IntoIterator<Item = &WindowRow>,
+) -> Result<(), sqlx::Error> {
+    for (seq, row) in (first..).zip(rows) {
         sqlx::query(
-            "INSERT INTO rate_limit_usage (platform, model_id, key_id, kind, tokens, created_at_ms)
-             VALUES ($1, $2, $3, $4, $5, $6)",
+            "INSERT INTO rate_limit_usage (platform, model_id, key_id, kind, tokens, created_at_ms, replica, seq)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
         )
         .bind(row.platform.to_string())
         .bind(row.model_id.to_string())
@@ -55,8 +61,21 @@ pub async fn insert(tx: &mut Tx, rows: impl IntoIterator<Item = &WindowRow>) -> 
         .bind(row.kind.as_str())
         .bind(to_i64(row.tokens))
         .bind(row.created_at.ms())
+        .bind(replica.to_owned())
+        .bind(seq)
         .execute(&mut **tx)
         .await?;
     }
     Ok(())
+}
+
+/// Whether the row of this number is committed.
+pub async fn is_written(store: &Store, replica: &str, seq: i64) -> Result<bool, sqlx::Error> {
+    let row: Option<i64> =
+        sqlx::query_scalar("SELECT seq FROM rate_limit_usage WHERE replica = $1 AND seq = $2")
+            .bind(replica.to_owned())
+            .bind(seq)
+            .fetch_optional(store.read())
+            .await?;
+    Ok(row.is_some())
 }

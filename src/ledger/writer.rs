@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::{Settlement, StepUsage, WindowRow, window_row};
 use crate::clock::SharedClock;
 use crate::model::{Day, Route, UserId, WorkspaceId};
+use crate::replicas::ReplicaId;
 use crate::store::{Store, to_i64};
 
 /// Settlements waiting to be written; past it, requests wait for room.
@@ -23,7 +24,9 @@ const LOOSE_EVERY: Duration = Duration::from_millis(200);
 /// Window rows that wait while the database doesn't answer; past it the oldest are forgotten.
 const WINDOW_ROWS_MAX: usize = 100_000;
 const RETRY_FIRST: Duration = Duration::from_millis(50);
-const RETRY_LAST: Duration = Duration::from_secs(2);
+const RETRY_LAST: Duration = Duration::from_secs(1);
+/// A try that has not ended by then is given up: the connection may be to a machine that is gone.
+const TRY_FOR: Duration = Duration::from_secs(30);
 
 /// Which limit refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -72,7 +75,12 @@ enum Job {
 }
 
 impl Writer {
-    pub(super) fn start(store: Store, clock: SharedClock, changed: watch::Sender<u64>) -> Self {
+    pub(super) fn start(
+        store: Store,
+        clock: SharedClock,
+        replica: ReplicaId,
+        changed: watch::Sender<u64>,
+    ) -> Self {
         let (jobs, queue) = mpsc::channel(QUEUE);
         let shared = Arc::new(Shared {
             clock,
@@ -80,7 +88,7 @@ impl Writer {
             refusals_total: Mutex::default(),
             came: Notify::new(),
         });
-        tokio::spawn(run(store, queue, shared.clone(), changed));
+        tokio::spawn(run(store, replica, queue, shared.clone(), changed));
         Self { jobs, shared }
     }
 
@@ -122,7 +130,7 @@ impl Writer {
     }
 
     /// Writes all that is queued.
-    pub(super) async fn close(&self) {
+    pub(super) async fn flush(&self) {
         let (done, written) = oneshot::channel();
         if self.jobs.send(Job::Flush(done)).await.is_ok() {
             let _ = written.await;
@@ -130,7 +138,16 @@ impl Writer {
     }
 }
 
-async fn run(store: Store, mut queue: mpsc::Receiver<Job>, shared: Arc<Shared>, changed: watch::Sender<u64>) {
+async fn run(
+    store: Store,
+    replica: ReplicaId,
+    mut queue: mpsc::Receiver<Job>,
+    shared: Arc<Shared>,
+    changed: watch::Sender<u64>,
+) {
+    // Of the next window row. One group is committed before the next begins, so rows are committed in
+    // the order of their numbers, which is what other replicas rely on.
+    let mut seq = 1;
     // When what is loose is written at the latest; settlements take it along.
     let mut loose_due: Option<Instant> = None;
     loop {
@@ -150,9 +167,10 @@ async fn run(store: Store, mut queue: mpsc::Receiver<Job>, shared: Arc<Shared>, 
         loose_due = None;
 
         let loose = std::mem::take(&mut *shared.loose.lock());
-        let group = Group::of(&jobs, loose, shared.clock.now().day());
+        let group = Group::of(&jobs, loose, shared.clock.now().day(), replica.clone(), seq);
         if !group.is_empty() {
             group.write_until_done(&store).await;
+            seq += to_i64(group.window_rows.len() as u64);
             changed.send_modify(|n| *n = n.wrapping_add(1));
         }
         for job in jobs {
@@ -165,23 +183,32 @@ async fn run(store: Store, mut queue: mpsc::Receiver<Job>, shared: Arc<Shared>, 
 
 /// What one transaction adds, each row once, in the order of their keys: writers of several replicas
 /// then lock rows in the same order.
-#[derive(Default)]
 struct Group {
     usage: BTreeMap<(WorkspaceId, Route, String), (StepUsage, u64)>,
     by_user: BTreeMap<(WorkspaceId, UserId), (StepUsage, u64)>,
     refusals: Refusals,
     window_rows: Vec<WindowRow>,
     day: String,
+    replica: ReplicaId,
+    /// The number of the first window row.
+    seq: i64,
 }
 
 impl Group {
-    fn of(jobs: &[Job], loose: Loose, today: Day) -> Self {
+    fn of(jobs: &[Job], loose: Loose, today: Day, replica: ReplicaId, seq: i64) -> Self {
         let Loose { refusals, window_rows } = loose;
-        let mut group =
-            Group { refusals, window_rows: window_rows.into(), day: today.ymd(), ..Group::default() };
+        let mut group = Group {
+            usage: BTreeMap::new(),
+            by_user: BTreeMap::new(),
+            refusals,
+            window_rows: window_rows.into(),
+            day: today.ymd(),
+            replica,
+            seq,
+        };
         for job in jobs {
             let Job::Settle(settlement, _) = job else { continue };
-            group.window_rows.extend(settlement.window_rows.iter().cloned());
+            group.window_rows.extend(settlement.window_row.clone());
             let last = settlement.parts.len().saturating_sub(1);
             for (at, (model, step)) in settlement.parts.iter().enumerate() {
                 let requests = u64::from(at == last);
@@ -203,14 +230,36 @@ impl Group {
     }
 
     /// Usage is never dropped: while the database fails, this tries again, and the queue behind it
-    /// holds requests back.
+    /// holds requests back. Nor is it written twice: a commit whose answer got lost is recognised by its
+    /// first window row (which only a group of nothing but unanswered calls does not have).
     async fn write_until_done(&self, store: &Store) {
         let mut pause = RETRY_FIRST;
-        while let Err(error) = self.write(store).await {
-            tracing::error!(error = %error, retry_ms = pause.as_millis(), "usage could not be written yet");
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(RETRY_LAST);
+        loop {
+            match tokio::time::timeout(TRY_FOR, self.write(store)).await {
+                Ok(Ok(())) => return,
+                Ok(Err(error)) => {
+                    tracing::error!(error = %error, retry_ms = pause.as_millis(), "usage could not be written yet");
+                }
+                Err(_) => tracing::error!("usage could not be written yet: the database does not answer"),
+            }
+            // Where it can't be known yet whether it was committed, it isn't tried again yet.
+            loop {
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(RETRY_LAST);
+                match self.is_written(store).await {
+                    Ok(true) => return,
+                    Ok(false) => break,
+                    Err(error) => tracing::debug!(error = %error, "the database does not answer yet"),
+                }
+            }
         }
+    }
+
+    async fn is_written(&self, store: &Store) -> Result<bool, sqlx::Error> {
+        if self.window_rows.is_empty() {
+            return Ok(false);
+        }
+        window_row::is_written(store, &self.replica, self.seq).await
     }
 
     async fn write(&self, store: &Store) -> Result<(), sqlx::Error> {
@@ -257,7 +306,7 @@ impl Group {
             .execute(&mut *tx)
             .await?;
         }
-        window_row::insert(&mut tx, &self.window_rows).await?;
+        window_row::insert(&mut tx, &self.replica, self.seq, &self.window_rows).await?;
         for ((workspace, day, kind), refused) in &self.refusals {
             sqlx::query(
                 "INSERT INTO llm_refusals (workspace_id, day, kind, refused) VALUES ($1, date($2), $3, $4)

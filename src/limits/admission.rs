@@ -96,7 +96,7 @@ impl Admission {
             user: self.who.user.clone(),
             route: self.route,
             parts,
-            window_rows: self.meter.take_window_rows(),
+            window_row: self.meter.take_window_row(),
         })
     }
 

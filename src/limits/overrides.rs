@@ -27,7 +27,7 @@ pub async fn current(store: &Store, workspace: &WorkspaceId, day: Day) -> Result
     )
     .bind(workspace.as_str().to_owned())
     .bind(day.ymd())
-    .fetch_one(store.read())
+    .fetch_one(store.lookup())
     .await?;
     let overrides = Overrides { rate: Setting::from_stored(rate), budget: Setting::from_stored(budget) };
     Ok(Current { overrides, day, used: to_u64(used) })

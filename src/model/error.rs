@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::Refusal;
 use super::decision::WORTH_WAITING_S;
 
+/// When to try again while the database is away, which nobody knows: soon, but not at once.
+const UNAVAILABLE_FOR_S: u64 = 2;
+
 /// What a caller is told. Nothing inside (SQL, paths, keys, prompts) may be in a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Error {
@@ -94,6 +97,7 @@ impl Error {
             Error::Throttled { retry_after_s, .. } | Error::NoRoom { retry_after_s, .. } => {
                 Some((*retry_after_s).max(1))
             }
+            Error::Unavailable(_) => Some(UNAVAILABLE_FOR_S),
             _ => None,
         }
     }

@@ -13,6 +13,7 @@ pub mod fmt;
 pub mod ids;
 pub mod limit;
 pub mod limit_form;
+pub mod mode;
 pub mod reports;
 pub mod time;
 
@@ -21,6 +22,7 @@ pub use decision::{BudgetRefusal, BudgetState, LimitState, RateRefusal, RateStat
 pub use error::{Error, Rejection};
 pub use ids::{UserId, WorkspaceId};
 pub use limit::{Effective, Limit, Origin, Setting};
+pub use mode::{Kept, Mode};
 pub use time::{Day, Timestamp};
 
 use serde::{Deserialize, Serialize};

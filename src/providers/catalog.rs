@@ -119,7 +119,7 @@ impl Catalog {
         secret: &SecretKey,
         config: &PoolConfig,
     ) -> Result<Self, LoadError> {
-        let mut tx = store.read().begin().await?;
+        let mut tx = store.snapshot().await?;
         let version =
             sqlx::query_scalar("SELECT version FROM pool_version WHERE id = 1").fetch_one(&mut *tx).await?;
         let platforms: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM platforms").fetch_one(&mut *tx).await?;

@@ -7,13 +7,11 @@ use futures::Stream;
 
 use super::quotas::Lease;
 use super::{Event, Events};
-use crate::ledger::{Meter, StepUsage, WindowRow};
+use crate::ledger::{Meter, StepUsage};
 
 /// What remains to be done when an answered call ends.
 pub(super) struct Settling {
     pub lease: Lease,
-    /// Of the request, which the lease counted when the answer began.
-    pub request: WindowRow,
     pub meter: Meter,
     pub model: String,
 }
@@ -21,8 +19,7 @@ pub(super) struct Settling {
 impl Settling {
     /// Enters the usage in the request's meter and the key's windows.
     pub(super) fn settle(self, step: StepUsage) {
-        let tokens = self.lease.settle(&step);
-        self.meter.add_window_rows([self.request, tokens]);
+        self.lease.settle(&step, &self.meter);
         self.meter.add(&self.model, step);
     }
 }

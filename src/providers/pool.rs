@@ -22,6 +22,7 @@ use crate::clock::SharedClock;
 use crate::ledger::StepUsage;
 use crate::limits::Admission;
 use crate::model::{Error, Usage};
+use crate::replicas::ReplicaId;
 use crate::store::Store;
 
 /// Another candidate is tried only within this time of the call's begin, and only so many are.
@@ -30,6 +31,9 @@ const FAILOVER_WITHIN: Duration = Duration::from_mins(2);
 const MAX_ATTEMPTS: usize = 16;
 /// How often another process's changes are looked for.
 const POLL_EVERY: Duration = Duration::from_millis(500);
+/// How often other replicas' calls are read. With the ledger's fifth of a second, a call made
+/// elsewhere counts here within a second.
+const FOLLOW_EVERY: Duration = Duration::from_millis(500);
 const PRUNE_EVERY: Duration = Duration::from_mins(1);
 /// Between two steps of pruning, so that others get at the writer.
 const PRUNE_PAUSE: Duration = Duration::from_millis(50);
@@ -45,6 +49,9 @@ struct Inner {
     config: PoolConfig,
     upstream: Arc<dyn Upstream>,
     quotas: Quotas,
+    /// How this process signs its own rows, and how far those of others have been counted.
+    replica: ReplicaId,
+    followed: tokio::sync::Mutex<history::Heads>,
     catalog: RwLock<Arc<Catalog>>,
     /// One reload at a time.
     reloading: tokio::sync::Mutex<()>,
@@ -58,8 +65,10 @@ pub struct Wiring {
     pub config: PoolConfig,
     pub upstream: Arc<dyn Upstream>,
     pub sink: Arc<dyn UsageSink>,
-    /// Where the calls of all instances are counted together.
+    /// Where the calls of all replicas are counted together.
     pub shared: Option<Arc<dyn SharedLeases>>,
+    /// How `sink` signs the rows that it writes.
+    pub replica: ReplicaId,
 }
 
 impl Pool {
@@ -68,9 +77,9 @@ impl Pool {
     /// # Errors
     /// A sentence for the operator: the database fails, or its keys were sealed under another secret key.
     pub async fn open(wiring: Wiring) -> Result<Self, String> {
-        let Wiring { store, clock, secret, config, upstream, sink, shared } = wiring;
+        let Wiring { store, clock, secret, config, upstream, sink, shared, replica } = wiring;
         let quotas = Quotas::new(clock.clone(), sink).with_shared(shared);
-        history::restore(&store, &quotas, clock.now())
+        let heads = history::restore(&store, &quotas, clock.now())
             .await
             .map_err(|e| format!("the provider keys' windows can't be read from the database: {e}"))?;
         let pool = Pool(Arc::new(Inner {
@@ -80,6 +89,8 @@ impl Pool {
             config,
             upstream,
             quotas,
+            replica,
+            followed: tokio::sync::Mutex::new(heads),
             catalog: RwLock::default(),
             reloading: tokio::sync::Mutex::default(),
         }));
@@ -90,7 +101,7 @@ impl Pool {
     /// Keeps the pool current and the windows' table small until `stop`.
     pub async fn run(self, stop: CancellationToken) {
         let work = async {
-            tokio::join!(self.watch(), self.prune());
+            tokio::join!(self.watch(), self.follow(), self.prune());
         };
         stop.run_until_cancelled(work).await;
     }
@@ -127,7 +138,7 @@ impl Pool {
             candidates.iter().map(|c| Contender { id: &c.id, priority: c.priority }).collect();
         let estimate = Estimate::of(|typical| pool.upstream.estimate(&request, typical));
         let mut failures: Vec<(usize, Consequence)> = Vec::new();
-        // Those that other instances fill.
+        // Those that other replicas fill.
         let mut full: Vec<usize> = Vec::new();
         let begun = Instant::now();
         while failures.len() < MAX_ATTEMPTS && begun.elapsed() < FAILOVER_WITHIN {
@@ -150,8 +161,8 @@ impl Pool {
             unheard.heard();
             let failure = match sent {
                 Ok(sent) => {
+                    lease.answered(sent.stated);
                     let settling = Settling {
-                        request: lease.answered(sent.stated),
                         lease,
                         meter: admission.meter().clone(),
                         model: candidate.id.model.to_string(),
@@ -270,6 +281,26 @@ impl Pool {
             }
             complained = complaint;
         }
+    }
+
+    async fn follow(&self) {
+        let mut ticks = every(FOLLOW_EVERY);
+        let mut complained = false;
+        loop {
+            ticks.tick().await;
+            let followed = self.count_others().await;
+            if let Some(error) = followed.as_ref().err().filter(|_| !complained) {
+                tracing::warn!(%error, "what other replicas use of the provider keys can't be read; trying again");
+            }
+            complained = followed.is_err();
+        }
+    }
+
+    /// Counts what other replicas have written since the last time.
+    async fn count_others(&self) -> Result<(), sqlx::Error> {
+        let pool = &*self.0;
+        let mut followed = pool.followed.lock().await;
+        history::follow(&pool.store, &pool.quotas, &pool.replica, &mut followed).await
     }
 
     async fn prune(&self) {

@@ -2,7 +2,8 @@
 //!
 //! What a window counts is what `rate_limit_usage` holds of it (read at start, see `history`), what
 //! was counted since and is on its way there, and what is in flight. So memory never knows less
-//! than the table does, a check needs no database, and selection goes on while the database is
+//! than the table does of this process's calls; what other replicas wrote is counted within half a
+//! second of its commit. A check needs no database, and selection goes on while the database is
 //! away: [`UsageSink`] keeps what it could not write yet. Check and reservation are one step under one
 //! lock, over all windows and caps of all candidates.
 
@@ -18,7 +19,7 @@ use super::link::StatedLimits;
 use super::shared::{LeaseAsk, LeaseEvent, LeaseNumber, SharedLeases, Taken};
 use super::windows::Span;
 use crate::clock::SharedClock;
-use crate::ledger::{StepUsage, WindowKind, WindowRow};
+use crate::ledger::{Meter, StepUsage, WindowKind, WindowRow};
 use crate::model::Timestamp;
 
 /// Where counted calls are written: in groups, in the background, tried again while the database
@@ -33,7 +34,7 @@ pub struct Quotas {
     book: Arc<Mutex<Book>>,
     clock: SharedClock,
     sink: Arc<dyn UsageSink>,
-    /// The other instances' calls; none where this is the only one.
+    /// The other replicas' calls; none where this is the only one.
     shared: Option<Arc<dyn SharedLeases>>,
 }
 
@@ -80,7 +81,7 @@ impl Quotas {
         Self { book: Arc::default(), clock, sink, shared: None }
     }
 
-    /// The same, with every lease taken among those of all instances too.
+    /// The same, with every lease taken among those of all replicas too.
     pub fn with_shared(self, shared: Option<Arc<dyn SharedLeases>>) -> Self {
         Self { shared, ..self }
     }
@@ -153,6 +154,12 @@ impl Quotas {
         if span == Span::Day && kind == WindowKind::Request && at.min(now).day() == now.day() {
             entry.key.day.record(now, amount);
         }
+    }
+
+    /// Counts what another replica's calls used, from now on: its clock may differ from this one's.
+    pub(super) fn count_elsewhere(&self, id: &CandidateId, kind: WindowKind, amount: u64) {
+        let now = self.clock.now();
+        self.book.lock().entry_or_new(id, now).record(now, kind, amount);
     }
 
     /// Ends the cooldowns of a key and of all its models. False where there was none.
@@ -251,12 +258,12 @@ pub(super) struct Lease {
     unanswered: bool,
     /// Of the candidate's cooldown and of its key's, when the call began.
     generations: (u64, u64),
-    /// The place among all instances' calls.
+    /// The place among all replicas' calls.
     shared: Option<LeaseNumber>,
 }
 
 impl Lease {
-    /// Takes a place among the calls of all instances too. False where they leave none.
+    /// Takes a place among the calls of all replicas too. False where they leave none.
     pub(super) async fn is_confirmed(&mut self) -> bool {
         let Some(shared) = &self.quotas.shared else { return true };
         let gauges = {
@@ -285,9 +292,8 @@ impl Lease {
         }
     }
 
-    /// The provider answered well: the request counts from now, and no longer as in flight. The row
-    /// is to be written with the call's usage.
-    pub(super) fn answered(&mut self, stated: StatedLimits) -> WindowRow {
+    /// The provider answered well: the request counts from now, and no longer as in flight.
+    pub(super) fn answered(&mut self, stated: StatedLimits) {
         self.tell(LeaseEvent::Answered);
         let now = self.quotas.clock.now();
         let mut book = self.quotas.book.lock();
@@ -301,12 +307,16 @@ impl Lease {
                 tokens: stated.tokens.or(entry.slot.stated.tokens),
             };
         }
-        row(&self.id, WindowKind::Request, 0, now)
+        drop(book);
+        self.quotas.sink.record(vec![row(&self.id, WindowKind::Request, 0, now)]);
     }
 
     /// The call failed: its candidate cools down, and a request that the provider answered counts.
     pub(super) fn failed(mut self, failure: &Failure) -> Consequence {
         let consequence = consequence(failure);
+        if consequence.counts {
+            self.tell(LeaseEvent::Answered);
+        }
         let now = self.quotas.clock.now();
         let mut book = self.quotas.book.lock();
         if let Some(mut entry) = book.entry(&self.id) {
@@ -322,15 +332,14 @@ impl Lease {
         }
         drop(book);
         if consequence.counts {
-            self.tell(LeaseEvent::Answered);
             self.quotas.sink.record(vec![row(&self.id, WindowKind::Request, 0, now)]);
         }
         consequence
     }
 
-    /// The call is over: its real tokens count from now, however many were held. The row is to be
-    /// written with the call's usage.
-    pub(super) fn settle(mut self, step: &StepUsage) -> WindowRow {
+    /// The call is over: its real tokens count from now, however many were held. The row is written
+    /// with the request's usage, or soon where the request calls once more.
+    pub(super) fn settle(mut self, step: &StepUsage, meter: &Meter) {
         let now = self.quotas.clock.now();
         let tokens = step.usage.total();
         self.tell(LeaseEvent::Settled { tokens });
@@ -343,7 +352,9 @@ impl Lease {
             *typical = (typical.saturating_mul(7).saturating_add(step.usage.output_tokens) / 8).max(1);
         }
         drop(book);
-        row(&self.id, WindowKind::Tokens, tokens, now)
+        if let Some(earlier) = meter.keep_window_row(row(&self.id, WindowKind::Tokens, tokens, now)) {
+            self.quotas.sink.record(vec![earlier]);
+        }
     }
 }
 

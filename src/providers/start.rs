@@ -43,6 +43,7 @@ pub async fn start(
         upstream: Arc::new(upstream),
         sink: Arc::new(ledger.clone()),
         shared,
+        replica: ledger.replica().clone(),
     })
     .await
 }

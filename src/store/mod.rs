@@ -4,12 +4,17 @@
 //! null, sums are `CAST(… AS BIGINT)`, a day is compared with `date($1)` and read as `CAST(day AS TEXT)`.
 //! What the engines do differently stays in this module, so that callers never ask which one it is.
 
+mod changes;
+#[cfg(test)]
+pub(crate) mod flaky;
 mod postgres;
+mod read;
 mod sqlite;
 #[cfg(test)]
 pub(crate) mod testing;
 
 use std::fmt;
+use std::future::Future;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -17,6 +22,9 @@ use sqlx::any::{AnyPoolOptions, AnyRow};
 use sqlx::{Any, AnyPool};
 
 use crate::model::Error;
+
+pub use changes::Changes;
+pub use read::Read;
 
 pub type Tx = sqlx::Transaction<'static, Any>;
 pub type Row = AnyRow;
@@ -64,6 +72,7 @@ pub struct Store {
     engine: Engine,
     read: AnyPool,
     write: AnyPool,
+    changes: changes::Source,
 }
 
 impl Store {
@@ -80,43 +89,67 @@ impl Store {
     }
 
     /// For statements that only read.
-    pub fn read(&self) -> &AnyPool {
-        &self.read
+    pub fn read(&self) -> Read {
+        Read::new(&self.read, READ_WITHIN)
+    }
+
+    /// For the small reads that a request can't go on without: where the database is away, the caller is
+    /// told so soon.
+    pub fn lookup(&self) -> Read {
+        let within = match self.engine {
+            Engine::Sqlite => READ_WITHIN,
+            Engine::Postgres => postgres::LOOKUP_WITHIN,
+        };
+        Read::new(&self.read, within)
+    }
+
+    /// Begins a transaction whose statements all read the same state.
+    pub async fn snapshot(&self) -> Result<Tx, sqlx::Error> {
+        match self.engine {
+            Engine::Sqlite => self.read.begin().await,
+            Engine::Postgres => self.read.begin_with(postgres::BEGIN_SNAPSHOT).await,
+        }
     }
 
     /// Begins a transaction that may write. All of them, in every process, run one after the other,
     /// so what one reads is what the one before it left.
     pub async fn begin(&self) -> Result<Tx, sqlx::Error> {
-        match self.engine {
-            Engine::Sqlite => self.write.begin_with(sqlite::BEGIN).await,
-            Engine::Postgres => {
-                let mut tx = self.write.begin().await?;
-                sqlx::query(postgres::ONE_AT_A_TIME).execute(&mut *tx).await?;
-                Ok(tx)
-            }
+        let mut tx = self.begin_counting().await?;
+        if self.engine == Engine::Postgres {
+            let turn = sqlx::query(postgres::ONE_AT_A_TIME).execute(&mut *tx);
+            within(WRITE_BEGINS_WITHIN, turn).await?;
         }
+        Ok(tx)
     }
 
     /// Begins a transaction that only adds to counters, in the order of their keys: where the engine
     /// can, it runs beside others.
     pub async fn begin_counting(&self) -> Result<Tx, sqlx::Error> {
         match self.engine {
-            Engine::Sqlite => self.begin().await,
-            Engine::Postgres => self.write.begin().await,
+            Engine::Sqlite => self.write.begin_with(sqlite::BEGIN).await,
+            Engine::Postgres => within(WRITE_BEGINS_WITHIN, self.write.begin()).await,
         }
     }
 
     /// Whether the database answers.
     pub async fn ping(&self) -> Result<(), sqlx::Error> {
-        sqlx::query("SELECT 1").execute(&self.read).await.map(drop)
+        sqlx::query("SELECT 1").execute(self.lookup()).await.map(drop)
     }
 
     /// Closes the connections; SQLite's last writer folds the journal into the database.
     pub async fn close(&self) {
+        if let changes::Source::DataVersion(pool) = &self.changes {
+            pool.close().await;
+        }
         self.read.close().await;
         self.write.close().await;
     }
 }
+
+/// Statements may take so long, and their connections a little to come by.
+const READ_WITHIN: Duration = Duration::from_secs(12);
+/// A turn to write may take so long to come.
+const WRITE_BEGINS_WITHIN: Duration = Duration::from_secs(12);
 
 fn pool(size: u32) -> AnyPoolOptions {
     AnyPoolOptions::new()
@@ -125,10 +158,22 @@ fn pool(size: u32) -> AnyPoolOptions {
         .test_before_acquire(false)
 }
 
+/// Fails where the database takes longer: it may have stopped without a word.
+async fn within<T>(
+    limit: Duration,
+    work: impl Future<Output = Result<T, sqlx::Error>>,
+) -> Result<T, sqlx::Error> {
+    tokio::time::timeout(limit, work).await.unwrap_or_else(|_| Err(no_answer()))
+}
+
+fn no_answer() -> sqlx::Error {
+    sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, "the database did not answer in time"))
+}
+
 /// What a caller is told when the database fails; the cause goes to the log.
 pub fn failed(error: &sqlx::Error) -> Error {
     match error {
-        sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => {
+        error if is_absence(error) => {
             tracing::error!(error = %error, "the database does not answer");
             Error::Unavailable("the database does not answer at the moment; try again".into())
         }
@@ -136,6 +181,18 @@ pub fn failed(error: &sqlx::Error) -> Error {
             tracing::error!(error = %error, "a database statement failed");
             Error::Internal
         }
+    }
+}
+
+/// Whether the database is away or on its way out or back, rather than at odds with the statement.
+fn is_absence(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
+        // PostgreSQL's classes: connections, shutting down or starting up, no connection left.
+        sqlx::Error::Database(error) => error
+            .code()
+            .is_some_and(|code| ["08", "57P", "53300"].iter().any(|class| code.starts_with(class))),
+        _ => false,
     }
 }
 

@@ -1,11 +1,18 @@
-//! PostgreSQL 14 and later: one pool for reading and writing.
+//! PostgreSQL 14 and later: a pool for reading and one for writing, so that a request's reads never queue
+//! behind writers that wait for their turn.
+//!
+//! What happens when it is away: a lookup fails within [`LOOKUP_WITHIN`], a connection that a statement
+//! got no answer on is closed, and one that has lain idle is tried before it is used, so that a restart
+//! leaves no stale ones behind.
 
 use std::str::FromStr as _;
+use std::time::Duration;
 
-use sqlx::Executor as _;
 use sqlx::migrate::Migrator;
 use sqlx::postgres::PgConnectOptions;
+use sqlx::{AnyPool, Connection as _, Executor as _};
 
+use super::changes::Source;
 use super::{Engine, Store, pool};
 
 pub(super) static MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
@@ -14,7 +21,19 @@ pub(super) static MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
 /// trail's chain are then as serial as SQLite makes them. Any number does; this one is ours.
 pub(super) const ONE_AT_A_TIME: &str = "SELECT pg_advisory_xact_lock(7310573)";
 
-const CONNECTIONS: u32 = 16;
+/// All statements of such a transaction see what was committed before its first.
+pub(super) const BEGIN_SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
+/// How long a request waits for what it can't be decided without: microseconds in health, so this is
+/// an outage.
+pub(super) const LOOKUP_WITHIN: Duration = Duration::from_secs(1);
+
+const READERS: u32 = 12;
+const WRITERS: u32 = 6;
+/// One that was used a moment ago is good; trying every one would cost each statement a round trip.
+const TRY_AFTER_IDLE: Duration = Duration::from_millis(100);
+/// A connection that can't be tried within this is closed.
+const TRY_WITHIN: Duration = Duration::from_millis(500);
 
 /// Whether sqlx can read it.
 pub(super) fn is_address(text: &str) -> bool {
@@ -23,7 +42,30 @@ pub(super) fn is_address(text: &str) -> bool {
 }
 
 pub(super) async fn open(address: &str) -> Result<Store, String> {
-    let both = pool(CONNECTIONS)
+    let opened = async {
+        let write = connect(address, WRITERS).await?;
+        Ok((connect(address, READERS).await?, write))
+    };
+    let (read, write) = opened.await.map_err(|e: sqlx::Error| {
+        format!("DATABASE_URL: the PostgreSQL database can't be opened: {}", without_address(&e))
+    })?;
+    MIGRATIONS
+        .run(&write)
+        .await
+        .map_err(|e| format!("DATABASE_URL: the PostgreSQL database can't be brought up to date: {e}"))?;
+    Ok(Store { engine: Engine::Postgres, read, write, changes: Source::Notifications(address.into()) })
+}
+
+async fn connect(address: &str, size: u32) -> Result<AnyPool, sqlx::Error> {
+    pool(size)
+        .before_acquire(|connection, known| {
+            Box::pin(async move {
+                if known.idle_for < TRY_AFTER_IDLE {
+                    return Ok(true);
+                }
+                Ok(matches!(tokio::time::timeout(TRY_WITHIN, connection.ping()).await, Ok(Ok(()))))
+            })
+        })
         .after_connect(|connection, _| {
             Box::pin(async move {
                 // A statement that takes longer fails rather than holding its request; days read as ISO text.
@@ -36,14 +78,6 @@ pub(super) async fn open(address: &str) -> Result<Store, String> {
         })
         .connect(address)
         .await
-        .map_err(|e| {
-            format!("DATABASE_URL: the PostgreSQL database can't be opened: {}", without_address(&e))
-        })?;
-    MIGRATIONS
-        .run(&both)
-        .await
-        .map_err(|e| format!("DATABASE_URL: the PostgreSQL database can't be brought up to date: {e}"))?;
-    Ok(Store { engine: Engine::Postgres, read: both.clone(), write: both })
 }
 
 /// The cause in one line; a driver's error does not repeat the address.

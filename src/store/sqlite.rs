@@ -1,10 +1,11 @@
-//! SQLite: WAL, one writing connection, a pool of reading ones.
+//! SQLite: WAL, one writing connection, a pool of reading ones, and one that watches for changes.
 
 use std::path::Path;
 
 use sqlx::migrate::Migrator;
 use sqlx::{AnyPool, Executor};
 
+use super::changes::Source;
 use super::{Engine, Store, pool};
 
 pub(super) static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
@@ -28,10 +29,13 @@ pub(super) async fn open(path: &Path) -> Result<Store, String> {
         .run(&write)
         .await
         .map_err(|e| format!("the database {shown} can't be brought up to date: {e}"))?;
-    let read = connect(path, "ro", READERS, &["PRAGMA query_only = ON"])
-        .await
-        .map_err(|e| format!("the database {shown} can't be opened for reading: {e}"))?;
-    Ok(Store { engine: Engine::Sqlite, read, write })
+    let reading = async |connections| {
+        connect(path, "ro", connections, &["PRAGMA query_only = ON"])
+            .await
+            .map_err(|e| format!("the database {shown} can't be opened for reading: {e}"))
+    };
+    let (read, watching) = (reading(READERS).await?, reading(1).await?);
+    Ok(Store { engine: Engine::Sqlite, read, write, changes: Source::DataVersion(watching) })
 }
 
 /// `synchronous = FULL`: an answer that has arrived is in the ledger even after a power cut.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use sqlx::{AssertSqlSafe, Column as _, Row as _};
 
+use super::changes::Source;
 use super::{DatabaseUrl, Engine, Row, Store};
 
 pub(crate) struct Fresh {
@@ -50,6 +51,14 @@ impl Fresh {
         let mut tx = self.store.begin().await?;
         sqlx::query(sql).execute(&mut *tx).await?;
         tx.commit().await
+    }
+}
+
+/// None where the store is SQLite's.
+pub(crate) fn postgres_address(store: &Store) -> Option<String> {
+    match &store.changes {
+        Source::Notifications(address) => Some(address.to_string()),
+        Source::DataVersion(_) => None,
     }
 }
 

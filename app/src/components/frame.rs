@@ -5,7 +5,7 @@ use leptos::html::Details;
 use leptos::prelude::*;
 use leptos_router::components::{A, Outlet};
 use server_fn::ServerFn;
-use tollkeeper::model::{Me, WorkspaceId};
+use tollkeeper::model::{Me, Mode, WorkspaceId};
 use wasm_bindgen::JsCast;
 
 use crate::account::{Account, known};
@@ -15,6 +15,7 @@ use crate::components::{Brand, Button, ThemeSwitch};
 #[component]
 pub(crate) fn Frame() -> impl IntoView {
     let account = known().ok().flatten();
+    let mode = account.as_ref().and_then(|account| account.mode);
     view! {
         <div class="frame">
             <a class="skip" href="#content">
@@ -28,6 +29,7 @@ pub(crate) fn Frame() -> impl IntoView {
             <main id="content" tabindex="-1">
                 <Outlet />
             </main>
+            {mode.map(|mode| view! { <ModeLine mode /> }.into_any())}
         </div>
     }
 }
@@ -67,9 +69,24 @@ fn Navigation(me: Me) -> impl IntoView {
     .into_any()
 }
 
+/// Where the limits are kept, as things stood when the page was rendered.
+#[component]
+fn ModeLine(mode: Mode) -> impl IntoView {
+    let mut sentence = mode.sentence();
+    if let Some(first) = sentence.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    view! {
+        <footer class="mode" class:warn=mode.is_bad()>
+            {sentence}
+        </footer>
+    }
+    .into_any()
+}
+
 #[component]
 fn AccountMenu(account: Account) -> impl IntoView {
-    let Account { me, workspaces } = account;
+    let Account { me, workspaces, .. } = account;
     let initial: String = me.email.chars().next().map(|c| c.to_uppercase().collect()).unwrap_or_default();
     let role = if me.admin { "Platform admin".to_owned() } else { roles(&me) };
     let menu = NodeRef::<Details>::new();

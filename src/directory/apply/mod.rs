@@ -53,7 +53,7 @@ pub async fn apply(
     dry_run: bool,
 ) -> Result<Report, ApplyError> {
     // Passwords take their time: they are hashed before the transaction keeps others waiting.
-    let current = Current::load(&mut *store.read().acquire().await?).await?;
+    let current = Current::load(&mut *store.snapshot().await?).await?;
     references::check(file, &current)?;
     let hashes = passwords::settle(file, &current).await?;
 

@@ -40,7 +40,7 @@ impl Identity {
         )
         .bind(hash.to_owned())
         .bind(now.ms())
-        .fetch_optional(self.store.read())
+        .fetch_optional(self.store.lookup())
         .await?;
         let Some((id, workspace, last_used_ms, expires_ms, user, email, admin, role)) = row else {
             return Ok(None);

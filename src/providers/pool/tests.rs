@@ -3,6 +3,7 @@
 mod candidates;
 mod failover;
 mod limits;
+mod replicas;
 mod settling;
 mod shared;
 
@@ -215,9 +216,9 @@ impl Site {
     /// What the ledger does at the end of a request, and then a new process.
     async fn restart(&mut self) {
         let mut rows = std::mem::take(&mut *self.rows.0.lock());
-        rows.extend(self.admission.meter().take_window_rows());
+        rows.extend(self.admission.meter().take_window_row());
         let mut tx = self.store.begin().await.unwrap();
-        window_row::insert(&mut tx, &rows).await.unwrap();
+        window_row::insert(&mut tx, &crate::replicas::new_id(), 1, &rows).await.unwrap();
         tx.commit().await.unwrap();
         self.pool = open(&self.store, &self.clock, &self.provider, &self.rows, &self.config).await.unwrap();
     }
@@ -254,6 +255,7 @@ async fn open(
         upstream: provider.clone(),
         sink: rows.clone(),
         shared: None,
+        replica: "this".into(),
     })
     .await
 }

@@ -20,7 +20,8 @@ async fn a_stream_is_entered_once_however_it_ends() {
     }
     drop(events);
     assert_eq!(site.admission.meter().take(), [("m".to_owned(), step(20, 10))]);
-    assert_eq!(site.admission.meter().take_window_rows().len(), 2);
+    assert_eq!(site.rows.0.lock().len(), 1, "the request is recorded when the answer begins");
+    assert!(site.admission.meter().take_window_row().is_some());
 
     site.script("sk-a1", Script::Cut);
     assert_eq!(begin().await.count().await, 2);
@@ -36,6 +37,20 @@ async fn a_stream_is_entered_once_however_it_ends() {
     assert_eq!(dropped.estimated, Usage { input_tokens: 7, output_tokens: 1 });
     let row = site.row("m");
     assert_eq!((row.rpm.used, row.tpm.used, row.in_flight), (3, 30 + 6 + 8, 0));
+}
+
+#[tokio::test]
+async fn what_a_turn_has_finished_is_recorded_before_the_turn_ends() {
+    let site = Site::new(&[Line("alpha", &["a1"], "m", "default", 1, NONE)]).await;
+    site.script("sk-a1", Script::Answer(20, 10));
+    for _ in 0..3 {
+        site.ask("default").await.unwrap();
+    }
+    let recorded: Vec<_> = site.rows.0.lock().iter().map(|row| (row.kind, row.tokens)).collect();
+    let (request, tokens) = ((WindowKind::Request, 0), (WindowKind::Tokens, 30));
+    assert_eq!(recorded, [request, request, tokens, request, tokens]);
+    let last = site.admission.meter().take_window_row().map(|row| (row.kind, row.tokens));
+    assert_eq!(last, Some(tokens), "written with the usage");
 }
 
 #[tokio::test]
@@ -117,7 +132,7 @@ async fn what_elsewhere_was_used_counts_and_what_is_old_goes() {
         created_at: begun.plus_ms(-86_400_000 - 200_000 - n),
     };
     let mut tx = site.store.begin().await.unwrap();
-    window_row::insert(&mut tx, &(0..1_200).map(old).collect::<Vec<_>>()).await.unwrap();
+    window_row::insert(&mut tx, "other", 1, &(0..1_200).map(old).collect::<Vec<_>>()).await.unwrap();
     tx.commit().await.unwrap();
     let mut steps = 0;
     while history::prune(&site.store, begun).await.unwrap() {

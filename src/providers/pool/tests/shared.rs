@@ -1,9 +1,9 @@
-//! Where other instances use the same keys.
+//! Where other replicas use the same keys.
 
 use super::*;
 use crate::providers::{LeaseAsk, LeaseEvent, LeaseNumber, SharedLeases, Taken};
 
-/// Other instances' calls fill one platform; what is told of the others' is kept.
+/// Other replicas' calls fill one platform; what is told of the others' is kept.
 #[derive(Default)]
 struct Elsewhere {
     platform: &'static str,
@@ -34,6 +34,7 @@ async fn open(site: &Site, platform: &'static str) -> (Pool, Arc<Elsewhere>) {
         upstream: site.provider.clone(),
         sink: site.rows.clone(),
         shared: Some(elsewhere.clone()),
+        replica: "this".into(),
     };
     (Pool::open(wiring).await.unwrap(), elsewhere)
 }
