@@ -60,14 +60,13 @@ pub async fn render(services: &Services) -> Result<String, Error> {
         kept.sample(&[("mode", each.as_str())], (each == mode.kept).into());
     }
     let redis = services.redis.as_ref().map(redis).into_iter().flatten();
-    let all = [tokens, requests, refusals, replicas, kept].into_iter().chain(redis);
-    Ok(all.map(|metric| metric.0).collect())
+    Ok([tokens, requests, refusals, replicas, kept].into_iter().chain(redis).map(|metric| metric.0).collect())
 }
 
 fn redis(redis: &Redis) -> [Metric; 3] {
     let mut up = Metric::gauge(
         "tollkeeper_redis_up",
-        "1 while limits are held in Redis; 0 while it is away and each replica holds its share.",
+        "1 while limits are held in Redis; 0 while it is away and each instance holds its share.",
     );
     up.sample(&[], (redis.mode() == Mode::Up).into());
     let mut failures = Metric::counter(
