@@ -58,7 +58,7 @@ fn admission((store, ask): (MemoryStore, Ask)) -> (Verdict, MemoryStore) {
 #[bench::one(warm(1, 0, RESERVE))]
 fn admission_and_release((store, ask): (MemoryStore, Ask)) -> MemoryStore {
     if let Verdict::Admitted { reservation: Some(id) } = decide(black_box(&store), black_box(&ask)) {
-        let how = Release::Settled { tokens: 900, committed: Reading(2) };
+        let how = Release::Settled { tokens: 900 };
         store.release(&ask.workspace, id, how, NOW).now_or_never().expect("released at once");
     }
     store

@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::limits::BudgetMode;
 use crate::model::limit::{BUDGET_MAX, Defaults, RATE_MAX, parse_limit};
 use crate::model::{Limit, ids};
+use crate::redis::RedisUrl;
 use crate::store::DatabaseUrl;
 
 const CAP_PREFIX: &str = "PROVIDER_DAILY_REQUEST_CAP_";
@@ -17,6 +18,8 @@ pub struct Config {
     pub addr: SocketAddr,
     pub production: bool,
     pub database: DatabaseUrl,
+    /// Where limits are held across replicas; none: by this process alone.
+    pub redis: Option<RedisUrl>,
     pub defaults: Defaults,
     pub budget_mode: BudgetMode,
     /// The one configured model, when no pool is applied.
@@ -134,6 +137,7 @@ impl Env<'_> {
                 _ => Err("development or production".into()),
             }),
             database: self.parsed("DATABASE_URL", "sqlite://data/tollkeeper.db", DatabaseUrl::parse),
+            redis: self.redis(),
             defaults: Defaults {
                 rate: self.parsed("LLM_RATE_PER_MINUTE", "20", |text| parse_limit(text, RATE_MAX)),
                 budget: self
@@ -264,6 +268,15 @@ impl Env<'_> {
         None
     }
 
+    fn redis(&mut self) -> Option<RedisUrl> {
+        // The value may hold a password: it is not repeated.
+        RedisUrl::parse(&self.get("REDIS_URL")?)
+            .map_err(|accepted| {
+                self.faults.push(format!("REDIS_URL: is not accepted; it takes {accepted}"));
+            })
+            .ok()
+    }
+
     fn secret_key(&mut self) -> Option<String> {
         use base64::Engine as _;
         let key = self.get("TOLLKEEPER_SECRET_KEY")?;
@@ -301,6 +314,7 @@ mod tests {
             ("TOLLKEEPER_ADDR", "nowhere"),
             ("TOLLKEEPER_ENV", "prod"),
             ("DATABASE_URL", "mysql://localhost/x"),
+            ("REDIS_URL", "redis.example:6379"),
             ("LLM_RATE_PER_MINUTE", "1.5"),
             ("LLM_DAILY_TOKEN_BUDGET", "9007199254740992"),
             ("LLM_BUDGET_MODE", "sometimes"),

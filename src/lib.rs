@@ -26,6 +26,8 @@ pub mod listen;
 #[cfg(feature = "server")]
 pub mod providers;
 #[cfg(feature = "server")]
+pub mod redis;
+#[cfg(feature = "server")]
 pub mod replicas;
 #[cfg(feature = "server")]
 pub mod reports;

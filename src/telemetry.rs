@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use tracing_subscriber::EnvFilter;
 
 use crate::model::{Error, Kept};
+use crate::redis::{Mode, Redis};
 use crate::services::Services;
 
 /// Logs to stderr: lines for people in development, JSON in production.
@@ -58,7 +59,27 @@ pub async fn render(services: &Services) -> Result<String, Error> {
     for each in Kept::ALL {
         kept.sample(&[("mode", each.as_str())], (each == mode.kept).into());
     }
-    Ok([tokens, requests, refusals, replicas, kept].map(|metric| metric.0).concat())
+    let redis = services.redis.as_ref().map(redis).into_iter().flatten();
+    Ok([tokens, requests, refusals, replicas, kept].into_iter().chain(redis).map(|metric| metric.0).collect())
+}
+
+fn redis(redis: &Redis) -> [Metric; 3] {
+    let mut up = Metric::gauge(
+        "tollkeeper_redis_up",
+        "1 while limits are held in Redis; 0 while it is away and each instance holds its share.",
+    );
+    up.sample(&[], (redis.mode() == Mode::Up).into());
+    let mut failures = Metric::counter(
+        "tollkeeper_redis_failures_total",
+        "Calls of Redis that got no answer in time, since this process started.",
+    );
+    failures.sample(&[], redis.failures());
+    let mut local = Metric::counter(
+        "tollkeeper_redis_local_decisions_total",
+        "Decisions on limits that this process made without Redis, since it started.",
+    );
+    local.sample(&[], redis.local_decisions());
+    [up, failures, local]
 }
 
 /// One metric in Prometheus' text format.

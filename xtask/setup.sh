@@ -118,7 +118,7 @@ need_databases() {
   local postgres=(/usr/lib/postgresql/*/bin/postgres)
   [ -n "${TEST_POSTGRES_URL:-}" ] || have postgres || [ -x "${postgres[0]}" ] ||
     need_packages "tests run on it beside SQLite" postgresql
-  [ -n "${TEST_REDIS_URL:-}" ] || have redis-server || need_packages "tests of shared limits" redis-server
+  have redis-server || need_packages "tests of shared limits" redis-server
 }
 
 # A PostgreSQL of our own, with its data in a temporary folder, named by TEST_POSTGRES_URL. One that this names

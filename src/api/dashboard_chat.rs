@@ -13,7 +13,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use utoipa::ToSchema;
 
 use super::auth::Signed;
-use super::model_request::{whose, with_limits, words};
+use super::model_request::{whose, with_limits, with_standing_of, words};
 use super::respond::{ApiError, ApiResult, ErrorBody};
 use super::{Json, Path};
 use crate::chat::TYPICAL_OUTPUT;
@@ -51,10 +51,23 @@ pub async fn handler(
     Signed(caller): Signed,
     Path(id): Path<String>,
     headers: HeaderMap,
-    Json(request): Json<Request>,
+    request: ApiResult<Json<Request>>,
+) -> Response {
+    let answer = async { answer(&services, &caller, &id, &headers, request?.0.messages).await };
+    let answer = answer.await;
+    let workspace = async { Some(services.directory.dashboard(&id).await.ok()??.workspace) };
+    with_standing_of(&services, &caller, answer, workspace).await
+}
+
+async fn answer(
+    services: &Services,
+    caller: &Caller,
+    id: &str,
+    headers: &HeaderMap,
+    messages: Vec<Said>,
 ) -> ApiResult<Response> {
-    if wants_events(&headers) {
-        let (who, tokens, turn) = prepare(&services, &caller, &id, request.messages).await?;
+    if wants_events(headers) {
+        let (who, tokens, turn) = prepare(services, caller, id, messages).await?;
         let outcome = services
             .limiter
             .run_in_pieces(who, Route::Chat, tokens, |admission, sink| async move {
@@ -66,7 +79,7 @@ pub async fn handler(
             Err(error) => with_limits(&outcome.state, ApiError(error)),
         });
     }
-    let outcome = chat(&services, &caller, &id, request.messages).await?;
+    let outcome = chat(services, caller, id, messages).await?;
     Ok(match outcome.result {
         Ok(done) => with_limits(&outcome.state, axum::Json(done)),
         Err(error) => with_limits(&outcome.state, ApiError(error)),

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use super::Json;
 use super::auth::Signed;
-use super::model_request::{whose, with_limits, words};
+use super::model_request::{whose, with_limits, with_standing_of, words};
 use super::respond::{ApiError, ApiResult, ErrorBody};
 use crate::chat::structured::Wanted;
 use crate::chat::{TYPICAL_OUTPUT, schema};
@@ -39,9 +39,21 @@ pub struct Request {
 pub async fn handler(
     State(services): State<Services>,
     Signed(caller): Signed,
-    Json(request): Json<Request>,
-) -> ApiResult<Response> {
-    let outcome = generate(&services, &caller, &request.source_id, &request.prompt).await?;
+    request: ApiResult<Json<Request>>,
+) -> Response {
+    let (source_id, answer) = match request {
+        Ok(Json(request)) => {
+            let answer = answer(&services, &caller, &request).await;
+            (Some(request.source_id), answer)
+        }
+        Err(error) => (None, Err(error)),
+    };
+    let workspace = async { Some(services.directory.source(&source_id?).await.ok()??.workspace) };
+    with_standing_of(&services, &caller, answer, workspace).await
+}
+
+async fn answer(services: &Services, caller: &Caller, request: &Request) -> ApiResult<Response> {
+    let outcome = generate(services, caller, &request.source_id, &request.prompt).await?;
     Ok(match outcome.result {
         Ok(generated) => with_limits(&outcome.state, axum::Json(generated)),
         Err(error) => with_limits(&outcome.state, ApiError(error)),

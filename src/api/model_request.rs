@@ -2,10 +2,11 @@
 
 use axum::response::{IntoResponse, Response};
 
-use super::respond::{OpenAiError, limit_headers, openai_limit_headers};
+use super::respond::{ApiResult, OpenAiError, limit_headers, openai_limit_headers};
 use crate::identity::Caller;
 use crate::limits::{Limiter, Who};
 use crate::model::{Error, LimitState, WorkspaceId};
+use crate::services::Services;
 
 /// Whose limits a request in `workspace` is held to. `missing` is the error of a record that
 /// doesn't exist: one in a workspace that the caller isn't in answers the same.
@@ -46,6 +47,29 @@ pub async fn with_standing(limiter: &Limiter, who: &Who, answer: Result<Response
         // Its own error says what is to be said.
         Err(_) => answer,
     }
+}
+
+/// The same for `/api`. The limits told are those of the workspace of the record that was named, where the caller belongs
+/// to it, and else of the workspace that is selected: a request that can't be read names none.
+pub async fn with_standing_of(
+    services: &Services,
+    caller: &Caller,
+    answer: ApiResult<Response>,
+    record: impl Future<Output = Option<WorkspaceId>>,
+) -> Response {
+    let mut answer = answer.into_response();
+    if answer.headers().contains_key("ratelimit-policy") {
+        return answer;
+    }
+    let named = record.await.filter(|workspace| caller.belongs_to(workspace));
+    let workspace = named.map_or_else(|| caller.selected_workspace(), Ok);
+    // Where nobody's limits are known, or they can't be read, there is nothing to tell.
+    if let Ok(who) = workspace.and_then(|workspace| whose(caller, &workspace, || Error::Internal))
+        && let Ok(state) = services.limiter.peek(&who).await
+    {
+        answer.headers_mut().extend(limit_headers(&state));
+    }
+    answer
 }
 
 /// What a person asks, in words: not empty. Its length is bounded by the body's.

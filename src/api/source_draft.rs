@@ -7,10 +7,11 @@ use utoipa::ToSchema;
 
 use super::Json;
 use super::auth::Signed;
-use super::model_request::{whose, with_limits, words};
+use super::model_request::{whose, with_limits, with_standing_of, words};
 use super::respond::{ApiError, ApiResult, ErrorBody};
 use crate::chat::structured::Wanted;
 use crate::chat::{TYPICAL_OUTPUT, schema};
+use crate::identity::Caller;
 use crate::model::dashboard::Draft;
 use crate::model::{Error, Route, Usage};
 use crate::providers::estimate::estimate_call;
@@ -45,11 +46,17 @@ pub struct Answer {
 pub async fn handler(
     State(services): State<Services>,
     Signed(caller): Signed,
-    Json(request): Json<Request>,
-) -> ApiResult<Response> {
+    request: ApiResult<Json<Request>>,
+) -> Response {
+    let answer = async { answer(&services, &caller, request?.0).await };
+    let answer = answer.await;
+    with_standing_of(&services, &caller, answer, std::future::ready(None)).await
+}
+
+async fn answer(services: &Services, caller: &Caller, request: Request) -> ApiResult<Response> {
     words("description", &request.description)?;
     let workspace = caller.selected_workspace()?;
-    let who = whose(&caller, &workspace, || Error::no_such("workspace", workspace.as_str()))?;
+    let who = whose(caller, &workspace, || Error::no_such("workspace", workspace.as_str()))?;
 
     let wanted = Wanted::<Draft> {
         name: "source_draft",

@@ -118,8 +118,7 @@ impl Open {
         let tokens = settlement.parts.iter().map(|(_, step)| step.usage.total()).fold(0, u64::saturating_add);
         let settled = self.limiter.ledger().settle(settlement).await;
         // What could not be committed in time is queued and will be: it counts until then as settled now.
-        let committed = self.limiter.reading_now();
-        self.release(who, Release::Settled { tokens, committed }).await;
+        self.release(who, Release::Settled { tokens }).await;
         settled
     }
 

@@ -21,6 +21,11 @@ impl Bucket {
         Self { spent: 0, at: now }
     }
 
+    /// A bucket that holds so much at `now`.
+    pub(super) fn holding(spent: u64, now: Timestamp) -> Self {
+        Self { spent, at: now }
+    }
+
     /// Drains up to `now`. A clock that was set back drains nothing and is believed from here on:
     /// otherwise the bucket would stand still until the old time comes round again.
     pub(super) fn drain(&mut self, limit: u64, now: Timestamp) {
@@ -37,6 +42,10 @@ impl Bucket {
 
     pub(super) fn spend_one(&mut self) {
         self.spent = self.spent.saturating_add(UNIT);
+    }
+
+    pub(super) fn add(&mut self, units: u64) {
+        self.spent = self.spent.saturating_add(units);
     }
 
     pub(super) fn give_back_one(&mut self) {

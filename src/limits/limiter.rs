@@ -1,7 +1,6 @@
 //! The one gate: reads what applies, decides, and says so.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::Semaphore;
 
@@ -39,8 +38,6 @@ struct Inner {
     rates: Arc<dyn RateLimitStore>,
     defaults: Defaults,
     mode: BudgetMode,
-    /// Orders readings of the day's total and commits to it.
-    readings: AtomicU64,
     reads: Coalesce<WorkspaceId, Result<(Current, Reading), Error>>,
     /// A place for each answer that is read on when its caller has left.
     reading_on: Arc<Semaphore>,
@@ -62,7 +59,6 @@ impl Limiter {
             rates,
             defaults,
             mode,
-            readings: AtomicU64::new(1),
             reads: Coalesce::default(),
             reading_on: Arc::new(Semaphore::new(READ_ON_AT_ONCE)),
         }))
@@ -150,7 +146,11 @@ impl Limiter {
             .get(workspace.clone(), move || {
                 let (inner, workspace) = (inner.clone(), of.clone());
                 async move {
-                    let reading = Reading(inner.readings.fetch_add(1, Ordering::SeqCst));
+                    let reading = match inner.mode {
+                        BudgetMode::Reserve => inner.rates.reading(&workspace).await,
+                        // Nothing is reserved, so nothing has to be told from what was read.
+                        BudgetMode::Gate => Reading(0),
+                    };
                     let day = inner.clock.now().day();
                     let current = overrides::current(&inner.store, &workspace, day).await?;
                     Ok((current, reading))
@@ -162,11 +162,6 @@ impl Limiter {
 
     pub(super) fn ledger(&self) -> &Ledger {
         &self.0.ledger
-    }
-
-    /// Later than every reading that has begun.
-    pub(super) fn reading_now(&self) -> Reading {
-        Reading(self.0.readings.fetch_add(1, Ordering::SeqCst))
     }
 
     pub(super) async fn release(&self, who: &Who, id: ReservationId, how: Release) {

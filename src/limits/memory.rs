@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 
 use super::bucket::Bucket;
+use super::budget;
 use super::store::{Ask, BudgetAsk, Decision, RateLimitStore, Reading, Release, ReservationId, Verdict};
 use crate::model::{Error, Limit, RateState, Timestamp, UserId, WorkspaceId};
 
@@ -18,7 +19,7 @@ const SHARDS: usize = 16;
 /// Buckets over all shards: some 100 bytes each.
 const MAX_BUCKETS: usize = 1_000_000;
 /// A request can't take longer than this, so a reservation that is older was lost.
-const RESERVATION_LIFE_MS: i64 = 15 * 60_000;
+pub(super) const RESERVATION_LIFE_MS: i64 = 15 * 60_000;
 /// A reading is used within this time or not at all, so older settlements are in every reading.
 const READING_LIFE_MS: i64 = 60_000;
 /// How often a shard looks for what is idle, in decisions.
@@ -28,6 +29,8 @@ pub struct MemoryStore {
     shards: Vec<Mutex<Shard>>,
     hasher: RandomState,
     next_reservation: AtomicU64,
+    /// Orders readings of the day's totals and settlements.
+    readings: AtomicU64,
     max_buckets_a_shard: usize,
 }
 
@@ -70,6 +73,7 @@ impl MemoryStore {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             hasher: RandomState::new(),
             next_reservation: AtomicU64::new(1),
+            readings: AtomicU64::new(1),
             max_buckets_a_shard: max_buckets.div_ceil(SHARDS),
         }
     }
@@ -84,7 +88,11 @@ impl MemoryStore {
         &self.shards[usize::try_from(at).unwrap_or(0)]
     }
 
-    fn decide_now(&self, ask: &Ask) -> Decision {
+    fn next_reading(&self) -> Reading {
+        Reading(self.readings.fetch_add(1, Ordering::SeqCst))
+    }
+
+    pub(super) fn decide_now(&self, ask: &Ask) -> Decision {
         let mut shard = self.shard(&ask.workspace).lock();
         shard.housekeeping(ask.now, self.max_buckets_a_shard);
         let workspace = shard.workspaces.entry(ask.workspace.clone()).or_default();
@@ -117,21 +125,52 @@ impl MemoryStore {
             if matches!(verdict, Verdict::Admitted { .. }) {
                 bucket.spend_one();
             }
-            // An empty bucket says nothing that a missing one doesn't.
-            if bucket.spent_units() > 0
-                && workspace.buckets.insert(ask.user.clone(), (bucket, limit)).is_none()
-            {
-                added = 1;
-            }
+            added = workspace.keep(&ask.user, bucket, limit);
             bucket.state(limit)
         });
         shard.buckets += added;
         Decision { verdict, rate }
     }
+
+    /// Spends one request that was admitted elsewhere, whether or not it fits.
+    pub(super) fn spend(&self, workspace: &WorkspaceId, user: &UserId, limit: u64, now: Timestamp) {
+        let mut shard = self.shard(workspace).lock();
+        shard.housekeeping(now, self.max_buckets_a_shard);
+        let workspace = shard.workspaces.entry(workspace.clone()).or_default();
+        let mut bucket = workspace.drained(user, limit, now);
+        bucket.spend_one();
+        shard.buckets += workspace.keep(user, bucket, limit);
+    }
+
+    pub(super) fn peek_now(
+        &self,
+        workspace: &WorkspaceId,
+        user: &UserId,
+        limit: u64,
+        now: Timestamp,
+    ) -> RateState {
+        let shard = self.shard(workspace).lock();
+        let bucket =
+            shard.workspaces.get(workspace).map_or_else(|| Bucket::new(now), |w| w.drained(user, limit, now));
+        bucket.state(limit)
+    }
+
+    pub(super) fn give_back_now(&self, workspace: &WorkspaceId, user: &UserId, limit: u64, now: Timestamp) {
+        let mut shard = self.shard(workspace).lock();
+        let bucket = shard.workspaces.get_mut(workspace).and_then(|w| w.buckets.get_mut(user));
+        if let Some((bucket, _)) = bucket {
+            bucket.drain(limit, now);
+            bucket.give_back_one();
+        }
+    }
 }
 
 #[async_trait]
 impl RateLimitStore for MemoryStore {
+    async fn reading(&self, _workspace: &WorkspaceId) -> Reading {
+        self.next_reading()
+    }
+
     async fn decide(&self, ask: &Ask) -> Result<Decision, Error> {
         Ok(self.decide_now(ask))
     }
@@ -143,19 +182,11 @@ impl RateLimitStore for MemoryStore {
         limit: u64,
         now: Timestamp,
     ) -> Result<RateState, Error> {
-        let shard = self.shard(workspace).lock();
-        let bucket =
-            shard.workspaces.get(workspace).map_or_else(|| Bucket::new(now), |w| w.drained(user, limit, now));
-        Ok(bucket.state(limit))
+        Ok(self.peek_now(workspace, user, limit, now))
     }
 
     async fn give_back(&self, workspace: &WorkspaceId, user: &UserId, limit: u64, now: Timestamp) {
-        let mut shard = self.shard(workspace).lock();
-        let bucket = shard.workspaces.get_mut(workspace).and_then(|w| w.buckets.get_mut(user));
-        if let Some((bucket, _)) = bucket {
-            bucket.drain(limit, now);
-            bucket.give_back_one();
-        }
+        self.give_back_now(workspace, user, limit, now);
     }
 
     async fn release(&self, workspace: &WorkspaceId, id: ReservationId, how: Release, now: Timestamp) {
@@ -164,8 +195,8 @@ impl RateLimitStore for MemoryStore {
         if workspace.reserved.remove(&id).is_none() {
             return;
         }
-        if let Release::Settled { tokens, committed } = how {
-            workspace.settled.push(Settled { tokens, committed, at: now });
+        if let Release::Settled { tokens } = how {
+            workspace.settled.push(Settled { tokens, committed: self.next_reading(), at: now });
         }
     }
 }
@@ -176,6 +207,13 @@ impl Workspace {
         let mut bucket = self.buckets.get(user).map_or_else(|| Bucket::new(now), |(bucket, _)| *bucket);
         bucket.drain(limit, now);
         bucket
+    }
+
+    /// Keeps a bucket that holds something; an empty one says nothing that a missing one doesn't. How many more
+    /// there are now.
+    fn keep(&mut self, user: &UserId, bucket: Bucket, limit: u64) -> usize {
+        let new = bucket.spent_units() > 0 && self.buckets.insert(user.clone(), (bucket, limit)).is_none();
+        usize::from(new)
     }
 
     /// `Err` with what calls in flight hold, where only they stand in the way.
@@ -195,18 +233,7 @@ impl Workspace {
                 let unseen = self.settled.iter().filter(|s| s.committed > reading).map(|s| s.tokens);
                 let used = unseen.fold(used, u64::saturating_add);
                 let held = self.reserved.values().map(|r| r.tokens).fold(0, u64::saturating_add);
-                if used >= limit {
-                    return Err(None);
-                }
-                // An estimate larger than the whole budget is let through while nothing else is, rather than never.
-                let alone = used == 0 && held == 0;
-                if alone || used.saturating_add(held).saturating_add(estimate) <= limit {
-                    Ok(())
-                } else if used.saturating_add(estimate) <= limit {
-                    Err(Some(held))
-                } else {
-                    Err(None)
-                }
+                budget::fits(limit, used, held, estimate)
             }
         }
     }
@@ -327,24 +354,26 @@ mod tests {
             store.decide_now(&ask("eve", 0, 0, reserve(0, 400, 3))).verdict,
             Verdict::OverBudget { reserved: Some(800) }
         );
-        let settled = Release::Settled { tokens: 320, committed: Reading(5) };
+        let early = store.reading(&workspace).await.0;
+        let settled = Release::Settled { tokens: 320 };
         store.release(&workspace, first, settled, Timestamp(1)).await;
         store.release(&workspace, first, settled, Timestamp(1)).await;
         // A reading from before the commit does not have the 320 yet: they still count.
         assert_eq!(
-            store.decide_now(&ask("eve", 2, 0, reserve(0, 400, 4))).verdict,
+            store.decide_now(&ask("eve", 2, 0, reserve(0, 400, early))).verdict,
             Verdict::OverBudget { reserved: Some(400) }
         );
-        let late = reservation(store.decide_now(&ask("eve", 2, 0, reserve(320, 280, 6))));
+        let fresh = store.reading(&workspace).await.0;
+        let late = reservation(store.decide_now(&ask("eve", 2, 0, reserve(320, 280, fresh))));
         store.release(&workspace, second, Release::Unused, Timestamp(3)).await;
         store.release(&workspace, late, Release::Unused, Timestamp(3)).await;
         assert!(matches!(
-            store.decide_now(&ask("eve", 4, 0, reserve(320, 680, 7))).verdict,
+            store.decide_now(&ask("eve", 4, 0, reserve(320, 680, fresh))).verdict,
             Verdict::Admitted { .. }
         ));
         // Nobody ended that one: it ends by itself.
         assert!(matches!(
-            store.decide_now(&ask("eve", 5 + RESERVATION_LIFE_MS, 0, reserve(320, 680, 8))).verdict,
+            store.decide_now(&ask("eve", 5 + RESERVATION_LIFE_MS, 0, reserve(320, 680, fresh))).verdict,
             Verdict::Admitted { .. }
         ));
     }

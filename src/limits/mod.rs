@@ -6,11 +6,13 @@
 
 mod admission;
 mod bucket;
+mod budget;
 mod coalesce;
 mod limiter;
 mod memory;
 pub mod overrides;
 mod run;
+mod shared;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -19,4 +21,5 @@ pub use admission::{Admission, Who};
 pub use limiter::{BudgetMode, Limiter};
 pub use memory::MemoryStore;
 pub use run::{Outcome, Pieces, Sink};
+pub use shared::SharedStore;
 pub use store::{Ask, BudgetAsk, Decision, RateLimitStore, Reading, Release, ReservationId, Verdict};

@@ -25,7 +25,7 @@ pub enum BudgetAsk {
     Reserve { limit: u64, used: u64, estimate: u64, reading: Reading },
 }
 
-/// When a total was read, in the order of reads and commits: what was settled later is not in it.
+/// When a total was read, in the order of the store's reads and settlements: what was settled later is not in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reading(pub u64);
 
@@ -59,14 +59,16 @@ pub struct ReservationId(pub u64);
 pub enum Release {
     /// Nothing was used.
     Unused,
-    /// `tokens` are in the ledger for every reading that began after `committed`; an older reading
-    /// does not have them yet.
-    Settled { tokens: u64, committed: Reading },
+    /// `tokens` are in the ledger for every reading that begins from now on; an older one does not have them yet.
+    Settled { tokens: u64 },
 }
 
 /// Buckets a (workspace, user) and reservations a workspace.
 #[async_trait]
 pub trait RateLimitStore: Send + Sync + 'static {
+    /// The number of a reading of the workspace's total that begins after this returns.
+    async fn reading(&self, workspace: &WorkspaceId) -> Reading;
+
     async fn decide(&self, ask: &Ask) -> Result<Decision, Error>;
 
     /// The bucket as it stands, without spending.

@@ -114,6 +114,8 @@ pub enum Obstacle {
         frees_in_ms: u64,
     },
     Cooling(Cooldown),
+    /// There is room by this instance's counts, and other instances' calls in flight fill it.
+    Elsewhere,
     /// The candidate was removed, or has room again, a moment ago.
     Gone,
 }

@@ -42,6 +42,7 @@ pub(super) fn no_room<'c>(
                 (format!("has {} used or in flight", full.collect::<Vec<_>>().join(" and ")), frees_in_ms)
             }
             Obstacle::Cooling(cooldown) => (cooldown.reason.sentence(), cooldown.until.ms_since(now)),
+            Obstacle::Elsewhere => ("is in use up to its limits".to_owned(), UNKNOWN_MS),
             Obstacle::Gone => ("has changed just now".to_owned(), UNKNOWN_MS),
         };
         soonest = soonest.min(wait_ms.max(1));

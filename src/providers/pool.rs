@@ -9,11 +9,13 @@ use parking_lot::RwLock;
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
+use super::book::Obstacle;
 use super::catalog::{Candidate, Catalog, LoadError, ModelRow, PoolConfig};
 use super::cooldown::Consequence;
 use super::link::{SentBody, Upstream};
 use super::metered::{Metered, Settling};
 use super::quotas::{Contender, Estimate, Quotas, UsageSink};
+use super::shared::SharedLeases;
 use super::status::{ProviderDetail, ProviderRow};
 use super::{Answer, CallError, ChatRequest, Failure, Reply, SecretKey, catalog, estimate, history, outcome};
 use crate::clock::SharedClock;
@@ -63,6 +65,8 @@ pub struct Wiring {
     pub config: PoolConfig,
     pub upstream: Arc<dyn Upstream>,
     pub sink: Arc<dyn UsageSink>,
+    /// Where the calls of all instances are counted together.
+    pub shared: Option<Arc<dyn SharedLeases>>,
     /// How `sink` signs the rows that it writes.
     pub replica: ReplicaId,
 }
@@ -73,8 +77,8 @@ impl Pool {
     /// # Errors
     /// A sentence for the operator: the database fails, or its keys were sealed under another secret key.
     pub async fn open(wiring: Wiring) -> Result<Self, String> {
-        let Wiring { store, clock, secret, config, upstream, sink, replica } = wiring;
-        let quotas = Quotas::new(clock.clone(), sink);
+        let Wiring { store, clock, secret, config, upstream, sink, shared, replica } = wiring;
+        let quotas = Quotas::new(clock.clone(), sink).with_shared(shared);
         let heads = history::restore(&store, &quotas, clock.now())
             .await
             .map_err(|e| format!("the provider keys' windows can't be read from the database: {e}"))?;
@@ -134,15 +138,23 @@ impl Pool {
             candidates.iter().map(|c| Contender { id: &c.id, priority: c.priority }).collect();
         let estimate = Estimate::of(|typical| pool.upstream.estimate(&request, typical));
         let mut failures: Vec<(usize, Consequence)> = Vec::new();
+        // Those that other instances fill.
+        let mut full: Vec<usize> = Vec::new();
         let begun = Instant::now();
         while failures.len() < MAX_ATTEMPTS && begun.elapsed() < FAILOVER_WITHIN {
-            let tried =
-                |at: usize| failures.iter().any(|(failed, why)| failed_too(candidates, *failed, *why, at));
+            let tried = |at: usize| {
+                full.contains(&at)
+                    || failures.iter().any(|(failed, why)| failed_too(candidates, *failed, *why, at))
+            };
             let only_want_of_room = failures.iter().all(|(_, consequence)| consequence.is_want_of_room());
             let Some((at, mut lease)) = pool.quotas.reserve(&contenders, tried, estimate, only_want_of_room)
             else {
                 break;
             };
+            if !lease.is_confirmed().await {
+                full.push(at);
+                continue;
+            }
             let candidate = &candidates[at];
             let unheard = Unheard { admission, candidate, request: &request };
             let sent = pool.upstream.send(&candidate.target, &candidate.id.model, &request).await;
@@ -174,7 +186,12 @@ impl Pool {
         let error = if (0..candidates.len()).all(not_offered) {
             outcome::not_offered(asked, request.operation())
         } else if failures.iter().all(|(_, consequence)| consequence.is_want_of_room()) {
-            let obstacles = pool.quotas.obstacles(&contenders, estimate);
+            let mut obstacles = pool.quotas.obstacles(&contenders, estimate);
+            for at in full {
+                if obstacles[at] == Obstacle::Gone {
+                    obstacles[at] = Obstacle::Elsewhere;
+                }
+            }
             outcome::no_room(candidates.iter().map(|c| &**c).zip(obstacles), pool.clock.now())
         } else {
             outcome::all_failed(failures.iter().map(|(at, consequence)| (&*candidates[*at], *consequence)))

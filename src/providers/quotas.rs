@@ -16,6 +16,7 @@ use super::Failure;
 use super::book::{Book, CandidateId, Entry, Gauge, KeyId, Limits, Obstacle};
 use super::cooldown::{Consequence, Cooldown, consequence};
 use super::link::StatedLimits;
+use super::shared::{LeaseAsk, LeaseEvent, LeaseNumber, SharedLeases, Taken};
 use super::windows::Span;
 use crate::clock::SharedClock;
 use crate::ledger::{Meter, StepUsage, WindowKind, WindowRow};
@@ -33,6 +34,8 @@ pub struct Quotas {
     book: Arc<Mutex<Book>>,
     clock: SharedClock,
     sink: Arc<dyn UsageSink>,
+    /// The other instances' calls; none where this is the only one.
+    shared: Option<Arc<dyn SharedLeases>>,
 }
 
 /// What a call may come to: `fixed + per_typical_output × what the model typically puts out`.
@@ -75,7 +78,12 @@ pub struct Standing {
 
 impl Quotas {
     pub fn new(clock: SharedClock, sink: Arc<dyn UsageSink>) -> Self {
-        Self { book: Arc::default(), clock, sink }
+        Self { book: Arc::default(), clock, sink, shared: None }
+    }
+
+    /// The same, with every lease taken among those of all instances too.
+    pub fn with_shared(self, shared: Option<Arc<dyn SharedLeases>>) -> Self {
+        Self { shared, ..self }
     }
 
     /// Counts a request of a candidate, in memory at once and in the table soon. The pool counts its
@@ -225,7 +233,7 @@ impl Quotas {
         entry.slot.open_tokens = entry.slot.open_tokens.saturating_add(tokens);
         entry.key.open_requests += 1;
         let generations = (entry.slot.cooling.generation(), entry.key.cooling.generation());
-        Lease { quotas: self.clone(), id: id.clone(), tokens, unanswered: true, generations }
+        Lease { quotas: self.clone(), id: id.clone(), tokens, unanswered: true, generations, shared: None }
     }
 
     fn count(&self, id: &CandidateId, kind: WindowKind, tokens: u64) -> WindowRow {
@@ -250,11 +258,43 @@ pub(super) struct Lease {
     unanswered: bool,
     /// Of the candidate's cooldown and of its key's, when the call began.
     generations: (u64, u64),
+    /// The place among all instances' calls.
+    shared: Option<LeaseNumber>,
 }
 
 impl Lease {
+    /// Takes a place among the calls of all instances too. False where they leave none.
+    pub(super) async fn is_confirmed(&mut self) -> bool {
+        let Some(shared) = &self.quotas.shared else { return true };
+        let gauges = {
+            let mut book = self.quotas.book.lock();
+            let Some(mut entry) = book.entry(&self.id) else { return true };
+            entry.gauges(self.quotas.clock.now())
+        };
+        let gauges = gauges.map(|gauge| {
+            let own = if gauge.kind.counts_tokens() { self.tokens } else { 1 };
+            Gauge { in_flight: gauge.in_flight.saturating_sub(own), ..gauge }
+        });
+        let ask = LeaseAsk { id: self.id.clone(), gauges, tokens: self.tokens };
+        match shared.take(ask).await {
+            Taken::Yes(lease) => {
+                self.shared = Some(lease);
+                true
+            }
+            Taken::Uncounted => true,
+            Taken::No => false,
+        }
+    }
+
+    fn tell(&self, event: LeaseEvent) {
+        if let (Some(shared), Some(lease)) = (&self.quotas.shared, self.shared) {
+            shared.tell(lease, event);
+        }
+    }
+
     /// The provider answered well: the request counts from now, and no longer as in flight.
     pub(super) fn answered(&mut self, stated: StatedLimits) {
+        self.tell(LeaseEvent::Answered);
         let now = self.quotas.clock.now();
         let mut book = self.quotas.book.lock();
         if let Some(mut entry) = book.entry(&self.id) {
@@ -289,6 +329,7 @@ impl Lease {
         }
         drop(book);
         if consequence.counts {
+            self.tell(LeaseEvent::Answered);
             self.quotas.sink.record(vec![row(&self.id, WindowKind::Request, 0, now)]);
         }
         consequence
@@ -299,6 +340,7 @@ impl Lease {
     pub(super) fn settle(mut self, step: &StepUsage, meter: &Meter) {
         let now = self.quotas.clock.now();
         let tokens = step.usage.total();
+        self.tell(LeaseEvent::Settled { tokens });
         let mut book = self.quotas.book.lock();
         if let Some(mut entry) = book.entry(&self.id) {
             entry.slot.open_tokens = entry.slot.open_tokens.saturating_sub(std::mem::take(&mut self.tokens));
@@ -316,6 +358,7 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
+        self.tell(LeaseEvent::Ended);
         let mut book = self.quotas.book.lock();
         let Some(mut entry) = book.entry(&self.id) else {
             return;

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 
 use super::{
     ChatRequest, DemoModel, Endpoint, Failure, Operation, Pace, Pool, PoolConfig, Secret, SecretKey, Sent,
-    SentBody, StatedLimits, Target, Timeouts, Upstream, UpstreamAnswer, UpstreamBody, UsageSink, WireClient,
-    Wiring, estimate,
+    SentBody, SharedLeases, StatedLimits, Target, Timeouts, Upstream, UpstreamAnswer, UpstreamBody,
+    UsageSink, WireClient, Wiring, estimate,
 };
 use crate::clock::SharedClock;
 use crate::config::Config;
@@ -24,6 +24,7 @@ pub async fn start(
     clock: &SharedClock,
     ledger: &Ledger,
     demo: bool,
+    shared: Option<Arc<dyn SharedLeases>>,
 ) -> Result<Pool, String> {
     let timeouts = Timeouts { first_byte: config.first_byte_timeout, idle: config.idle_timeout };
     let upstream = Both {
@@ -41,6 +42,7 @@ pub async fn start(
         },
         upstream: Arc::new(upstream),
         sink: Arc::new(ledger.clone()),
+        shared,
         replica: ledger.replica().clone(),
     })
     .await

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::SharedClock;
 use crate::store::Store;
 
-pub use modes::{Modes, Shared};
+pub use modes::Modes;
 
 const BEAT_EVERY: Duration = Duration::from_secs(2);
 /// With one look a beat: ten seconds.

@@ -6,39 +6,32 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::model::{Kept, Mode};
+use crate::redis;
 
 /// After a crash the old process's row counts for ten seconds more: until it is gone, "several
 /// replicas without a shared store" may be a false alarm.
 const SETTLED_AFTER: Duration = Duration::from_secs(15);
 
-/// The store of limits that replicas share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shared {
-    /// None is configured.
-    None,
-    Up,
-    Away,
-}
-
 /// Knows the mode at any time. Clones know the same.
 #[derive(Clone)]
 pub struct Modes {
     replicas: watch::Receiver<u32>,
-    shared: watch::Receiver<Shared>,
+    /// None where no shared store is configured.
+    redis: Option<watch::Receiver<redis::Mode>>,
 }
 
 impl Modes {
-    pub fn new(replicas: watch::Receiver<u32>, shared: watch::Receiver<Shared>) -> Self {
-        Self { replicas, shared }
+    pub fn new(replicas: watch::Receiver<u32>, redis: Option<watch::Receiver<redis::Mode>>) -> Self {
+        Self { replicas, redis }
     }
 
     pub fn now(&self) -> Mode {
         let replicas = *self.replicas.borrow();
-        let kept = match *self.shared.borrow() {
-            Shared::None if replicas == 1 => Kept::Single,
-            Shared::None => Kept::PerInstance,
-            Shared::Up => Kept::Redis,
-            Shared::Away => Kept::RedisAway,
+        let kept = match self.redis.as_ref().map(|mode| *mode.borrow()) {
+            None if replicas == 1 => Kept::Single,
+            None => Kept::PerInstance,
+            Some(redis::Mode::Up) => Kept::Redis,
+            Some(redis::Mode::Away { .. }) => Kept::RedisAway,
         };
         Mode { kept, replicas }
     }
@@ -83,9 +76,15 @@ impl Modes {
 
     /// False when nothing can change any more.
     async fn changed(&mut self) -> bool {
+        let redis = async {
+            match &mut self.redis {
+                Some(mode) => mode.changed().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             Ok(()) = self.replicas.changed() => true,
-            Ok(()) = self.shared.changed() => true,
+            Ok(()) = redis => true,
             else => false,
         }
     }
@@ -94,23 +93,23 @@ impl Modes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Timestamp;
 
     #[test]
     fn the_mode_follows_both() {
         let (replicas, count) = watch::channel(1);
-        let (shared, state) = watch::channel(Shared::None);
-        let modes = Modes::new(count, state);
+        let away = redis::Mode::Away { since: Timestamp(0) };
         let mut told = Vec::new();
         for (n, state) in [
-            (1, Shared::None),
-            (3, Shared::None),
-            (3, Shared::Up),
-            (1, Shared::Up),
-            (3, Shared::Away),
-            (1, Shared::Away),
+            (1, None),
+            (3, None),
+            (3, Some(redis::Mode::Up)),
+            (1, Some(redis::Mode::Up)),
+            (3, Some(away)),
+            (1, Some(away)),
         ] {
             replicas.send_replace(n);
-            shared.send_replace(state);
+            let modes = Modes::new(count.clone(), state.map(|state| watch::channel(state).1));
             told.push((modes.now().sentence(), modes.now().is_bad()));
         }
         let told: Vec<_> = told.iter().map(|(sentence, bad)| (sentence.as_str(), *bad)).collect();

@@ -323,6 +323,37 @@ async fn odd_headers_are_nobodys_fault() {
     assert_eq!(site.upstream.requests().len(), 0);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn errors_of_the_model_routes_tell_the_limits_too() {
+    let site = Site::start().await;
+    for client in [site.sign_in("eve@example.com").await, site.key("eve@example.com", "acme")] {
+        let broken =
+            |path: &str| client.request("POST", path).header("content-type", "application/json").body("{");
+        let said = json!({ "messages": [] });
+        for (request, status) in [
+            (broken("/api/generate"), 400),
+            (broken("/api/sources/generate"), 400),
+            (broken("/api/dashboards/revenue/chat"), 400),
+            (
+                client.with_json("POST", "/api/generate", &json!({ "source_id": "nowhere", "prompt": "x" })),
+                404,
+            ),
+            (client.with_json("POST", "/api/generate", &json!({ "source_id": "sales", "prompt": " " })), 422),
+            (client.with_json("POST", "/api/sources/generate", &json!({ "description": "" })), 422),
+            (client.with_json("POST", "/api/dashboards/revenue/chat", &said), 422),
+            (client.with_json("POST", "/api/dashboards/nowhere/chat", &said), 422),
+            (client.request("POST", "/api/generate").body("x"), 415),
+        ] {
+            let answer = client.send(request).await;
+            assert_eq!(answer.status, status, "{}", answer.text);
+            assert_eq!(answer.limit("ratelimit", "rate", "r"), Some(20), "{}", answer.text);
+            assert_eq!(answer.limit("ratelimit-policy", "budget", "q"), Some(2_000_000));
+        }
+    }
+    let stranger = site.anyone().post("/api/generate", &json!({ "source_id": "sales", "prompt": "x" })).await;
+    assert!(stranger.status == 401 && !stranger.headers.contains_key("ratelimit"));
+}
+
 /// As a part of a path, whatever is in it.
 fn escaped(id: &str) -> String {
     id.bytes().fold(String::new(), |path, byte| format!("{path}%{byte:02X}"))

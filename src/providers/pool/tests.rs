@@ -5,6 +5,7 @@ mod failover;
 mod limits;
 mod replicas;
 mod settling;
+mod shared;
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -253,6 +254,7 @@ async fn open(
         config: config.clone(),
         upstream: provider.clone(),
         sink: rows.clone(),
+        shared: None,
         replica: "this".into(),
     })
     .await

@@ -99,6 +99,7 @@ async fn a_wrong_secret_key_is_one_sentence_and_loses_nothing() {
         config: PoolConfig::default(),
         upstream: site.provider.clone(),
         sink: site.rows.clone(),
+        shared: None,
         replica: "this".into(),
     };
     let other = SecretKey::from_base64("AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI=").unwrap();

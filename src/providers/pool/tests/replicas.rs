@@ -15,6 +15,7 @@ async fn replica(site: &Site) -> (Pool, Ledger) {
         config: site.config.clone(),
         upstream: site.provider.clone(),
         sink: Arc::new(ledger.clone()),
+        shared: None,
         replica: ledger.replica().clone(),
     })
     .await
