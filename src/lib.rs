@@ -14,6 +14,8 @@ pub mod clock;
 #[cfg(feature = "server")]
 pub mod config;
 #[cfg(feature = "server")]
+pub mod copy;
+#[cfg(feature = "server")]
 pub mod directory;
 #[cfg(feature = "server")]
 pub mod identity;
@@ -31,6 +33,9 @@ pub mod redis;
 pub mod replicas;
 #[cfg(feature = "server")]
 pub mod reports;
+#[cfg(feature = "server")]
+#[cfg(test)]
+mod scale;
 #[cfg(feature = "server")]
 pub mod services;
 #[cfg(feature = "server")]

@@ -66,7 +66,7 @@ pub async fn render(services: &Services) -> Result<String, Error> {
 fn redis(redis: &Redis) -> [Metric; 3] {
     let mut up = Metric::gauge(
         "tollkeeper_redis_up",
-        "1 while limits are held in Redis; 0 while it is away and each instance holds its share.",
+        "1 while limits are held in Redis; 0 while it is away and each replica holds its share.",
     );
     up.sample(&[], (redis.mode() == Mode::Up).into());
     let mut failures = Metric::counter(

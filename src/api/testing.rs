@@ -47,7 +47,7 @@ impl Served {
     }
 
     pub(crate) fn client(&self) -> Client {
-        Client { router: self.router.clone(), cookie: None }
+        Client::of(self.router.clone())
     }
 
     pub(crate) async fn signed_in(&self, email: &str) -> Client {
@@ -59,6 +59,10 @@ impl Served {
 }
 
 impl Client {
+    pub(crate) fn of(router: Router) -> Self {
+        Client { router, cookie: None }
+    }
+
     /// Keeps the cookie that it is given.
     pub(crate) async fn login(&mut self, email: &str, password: &str) -> Answer {
         let body = serde_json::json!({ "email": email, "password": password }).to_string();

@@ -16,6 +16,7 @@ use crate::model::{Timestamp, WorkspaceId};
 use crate::store::Tx;
 
 pub use read::{Entry, Query, list};
+pub(crate) use verify::verify_on;
 pub use verify::{Verdict, verify};
 
 /// The `previous_hash` of the first entry.

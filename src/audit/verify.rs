@@ -1,6 +1,6 @@
 //! Checking the chain.
 
-use crate::store::Store;
+use crate::store::{Connection, Store};
 
 use super::{FIRST, Hashed, hash};
 
@@ -18,6 +18,11 @@ type Columns = (i64, i64, String, String, Option<String>, Option<String>, Option
 
 /// Walks the whole trail from its first entry, a page at a time.
 pub async fn verify(store: &Store) -> Result<Verdict, sqlx::Error> {
+    verify_on(&mut *store.snapshot().await?).await
+}
+
+/// [`verify`], of what a transaction sees.
+pub(crate) async fn verify_on(connection: &mut Connection) -> Result<Verdict, sqlx::Error> {
     let (mut expected_id, mut previous, mut entries) = (1, FIRST.to_owned(), 0);
     loop {
         let rows: Vec<Columns> = sqlx::query_as(
@@ -26,7 +31,7 @@ pub async fn verify(store: &Store) -> Result<Verdict, sqlx::Error> {
         )
         .bind(expected_id)
         .bind(STEP)
-        .fetch_all(store.read())
+        .fetch_all(&mut *connection)
         .await?;
         if rows.is_empty() {
             return Ok(Verdict::Whole { entries });

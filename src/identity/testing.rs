@@ -24,7 +24,10 @@ impl Site {
     }
 
     pub(crate) async fn open_in(production: bool) -> Self {
-        let Fresh { store, folder } = fresh().await;
+        Self::over(fresh().await, production)
+    }
+
+    pub(crate) fn over(Fresh { store, folder }: Fresh, production: bool) -> Self {
         let clock = ManualClock::new(Timestamp::parse_rfc3339("2026-09-20T10:00:00Z").unwrap());
         let identity = Identity::new(store.clone(), clock.clone(), production);
         Site { identity, store, clock, _folder: folder }

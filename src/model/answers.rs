@@ -5,6 +5,11 @@ use serde::{Deserialize, Serialize};
 use super::Usage;
 use super::dashboard::Spec;
 
+/// The platform that the demo model is listed under.
+pub const DEMO_PLATFORM: &str = "demo";
+/// The demo model's id, in answers and in the ledger.
+pub const DEMO_MODEL: &str = "demo-1";
+
 /// The answer of `POST /api/generate`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(utoipa::ToSchema))]

@@ -114,7 +114,7 @@ pub enum Obstacle {
         frees_in_ms: u64,
     },
     Cooling(Cooldown),
-    /// There is room by this instance's counts, and other instances' calls in flight fill it.
+    /// There is room by this replica's counts, and other replicas' calls in flight fill it.
     Elsewhere,
     /// The candidate was removed, or has room again, a moment ago.
     Gone,

@@ -10,14 +10,13 @@ use super::book::{CandidateId, Limits};
 use super::link::Target;
 use super::{OpenError, SecretKey};
 use crate::config::SingleModel;
+use crate::model::answers::{DEMO_MODEL, DEMO_PLATFORM};
 use crate::store::{Store, to_u64};
 
 /// The alias that the three `/api` routes ask for.
 pub const DEFAULT_ALIAS: &str = "default";
 /// The key of the one model that the environment configures.
 const ENVIRONMENT_KEY: &str = "environment";
-const DEMO_PLATFORM: &str = "demo";
-const DEMO_MODEL: &str = "demo-1";
 const DEMO_KEY: &str = "built-in";
 /// Requests per UTC day over all models of one key, where the environment doesn't say.
 const DEFAULT_CAPS: [(&str, u64); 1] = [("OPENROUTER", 1000)];

@@ -13,7 +13,7 @@ use super::quotas::Quotas;
 use super::windows::Span;
 use crate::ledger::WindowKind;
 use crate::model::Timestamp;
-use crate::store::{Store, to_i64, to_u64};
+use crate::store::{Store, Tx, to_i64, to_u64};
 
 /// Rows removed in one transaction, so that nobody waits long for the writer.
 const PRUNE_STEP: u64 = 500;
@@ -29,25 +29,56 @@ pub(super) async fn restore(store: &Store, quotas: &Quotas, now: Timestamp) -> R
     let mut tx = store.snapshot().await?;
     let heads = heads(&mut *tx).await?;
     for span in [Span::Day, Span::Minute] {
-        let slots: Vec<(String, String, String, String, i64, i64, i64)> = sqlx::query_as(
-            "SELECT platform, model_id, key_id, kind, COUNT(*), CAST(SUM(tokens) AS BIGINT), MAX(created_at_ms)
-             FROM rate_limit_usage WHERE created_at_ms >= $1
-             GROUP BY platform, model_id, key_id, kind, created_at_ms / $2
-             ORDER BY MAX(created_at_ms)",
-        )
-        .bind(oldest(span, now))
-        .bind(span.slot_ms())
-        .fetch_all(&mut *tx)
-        .await?;
-        for (platform, model, key, kind, requests, tokens, last_ms) in slots {
-            if let Some((kind, amount)) = amount(&kind, requests, tokens) {
-                let id = CandidateId::new(&platform, &model, &key);
-                quotas.restore(&id, Timestamp(last_ms), span, kind, amount);
+        let mut from = oldest(span, now);
+        loop {
+            let next = from + stretch(span);
+            // What clocks of others date later is in the last one.
+            let to = if next > now.ms() { i64::MAX } else { next };
+            restore_stretch(&mut tx, quotas, span, from, to).await?;
+            if to == i64::MAX {
+                break;
             }
+            from = to;
         }
     }
     tx.commit().await?;
     Ok(heads)
+}
+
+/// How much of a window one statement reads, in whole slots: a busy day has more rows than one statement has time for.
+fn stretch(span: Span) -> i64 {
+    match span {
+        Span::Day => span.slot_ms(),
+        Span::Minute => span.length_ms(),
+    }
+}
+
+/// Counts the rows from `from` up to `to`, excluded.
+async fn restore_stretch(
+    tx: &mut Tx,
+    quotas: &Quotas,
+    span: Span,
+    from: i64,
+    to: i64,
+) -> Result<(), sqlx::Error> {
+    let slots: Vec<(String, String, String, String, i64, i64, i64)> = sqlx::query_as(
+        "SELECT platform, model_id, key_id, kind, COUNT(*), CAST(SUM(tokens) AS BIGINT), MAX(created_at_ms)
+         FROM rate_limit_usage WHERE created_at_ms >= $1 AND created_at_ms < $2
+         GROUP BY platform, model_id, key_id, kind, created_at_ms / $3
+         ORDER BY MAX(created_at_ms)",
+    )
+    .bind(from)
+    .bind(to)
+    .bind(span.slot_ms())
+    .fetch_all(&mut **tx)
+    .await?;
+    for (platform, model, key, kind, requests, tokens, last_ms) in slots {
+        if let Some((kind, amount)) = amount(&kind, requests, tokens) {
+            let id = CandidateId::new(&platform, &model, &key);
+            quotas.restore(&id, Timestamp(last_ms), span, kind, amount);
+        }
+    }
+    Ok(())
 }
 
 /// Counts what replicas other than `me` have written since the last call.

@@ -42,7 +42,7 @@ pub use book::{CandidateId, Gauge, Kind, Limits};
 pub use call::{Answer, CallError, Event, Events, Failure, Piece, Reply, ToolCallPart};
 pub use catalog::{DEFAULT_ALIAS, ModelRow, PoolConfig, cap_name};
 pub use cooldown::{Cooldown, Reason, UNTIL_CHANGED};
-pub use demo::{DEMO_MODEL, DEMO_PLATFORM, DemoModel, Pace};
+pub use demo::{DemoModel, Pace};
 pub use headers::{LimitHeaders, WindowHeaders};
 pub use link::{Sent, SentBody, StatedLimits, Target, Upstream};
 pub use operation::Operation;

@@ -65,7 +65,7 @@ pub struct Wiring {
     pub config: PoolConfig,
     pub upstream: Arc<dyn Upstream>,
     pub sink: Arc<dyn UsageSink>,
-    /// Where the calls of all instances are counted together.
+    /// Where the calls of all replicas are counted together.
     pub shared: Option<Arc<dyn SharedLeases>>,
     /// How `sink` signs the rows that it writes.
     pub replica: ReplicaId,
@@ -138,7 +138,7 @@ impl Pool {
             candidates.iter().map(|c| Contender { id: &c.id, priority: c.priority }).collect();
         let estimate = Estimate::of(|typical| pool.upstream.estimate(&request, typical));
         let mut failures: Vec<(usize, Consequence)> = Vec::new();
-        // Those that other instances fill.
+        // Those that other replicas fill.
         let mut full: Vec<usize> = Vec::new();
         let begun = Instant::now();
         while failures.len() < MAX_ATTEMPTS && begun.elapsed() < FAILOVER_WITHIN {

@@ -34,7 +34,7 @@ pub struct Quotas {
     book: Arc<Mutex<Book>>,
     clock: SharedClock,
     sink: Arc<dyn UsageSink>,
-    /// The other instances' calls; none where this is the only one.
+    /// The other replicas' calls; none where this is the only one.
     shared: Option<Arc<dyn SharedLeases>>,
 }
 
@@ -81,7 +81,7 @@ impl Quotas {
         Self { book: Arc::default(), clock, sink, shared: None }
     }
 
-    /// The same, with every lease taken among those of all instances too.
+    /// The same, with every lease taken among those of all replicas too.
     pub fn with_shared(self, shared: Option<Arc<dyn SharedLeases>>) -> Self {
         Self { shared, ..self }
     }
@@ -258,12 +258,12 @@ pub(super) struct Lease {
     unanswered: bool,
     /// Of the candidate's cooldown and of its key's, when the call began.
     generations: (u64, u64),
-    /// The place among all instances' calls.
+    /// The place among all replicas' calls.
     shared: Option<LeaseNumber>,
 }
 
 impl Lease {
-    /// Takes a place among the calls of all instances too. False where they leave none.
+    /// Takes a place among the calls of all replicas too. False where they leave none.
     pub(super) async fn is_confirmed(&mut self) -> bool {
         let Some(shared) = &self.quotas.shared else { return true };
         let gauges = {
@@ -314,6 +314,9 @@ impl Lease {
     /// The call failed: its candidate cools down, and a request that the provider answered counts.
     pub(super) fn failed(mut self, failure: &Failure) -> Consequence {
         let consequence = consequence(failure);
+        if consequence.counts {
+            self.tell(LeaseEvent::Answered);
+        }
         let now = self.quotas.clock.now();
         let mut book = self.quotas.book.lock();
         if let Some(mut entry) = book.entry(&self.id) {
@@ -329,7 +332,6 @@ impl Lease {
         }
         drop(book);
         if consequence.counts {
-            self.tell(LeaseEvent::Answered);
             self.quotas.sink.record(vec![row(&self.id, WindowKind::Request, 0, now)]);
         }
         consequence

@@ -1,13 +1,13 @@
-//! The places that calls of all instances take together: what [`Quotas`](super::Quotas) asks beside its own counts.
+//! The places that calls of all replicas take together: what [`Quotas`](super::Quotas) asks beside its own counts.
 
 use async_trait::async_trait;
 
 use super::book::{CandidateId, Gauge};
 
-/// Where the instances' leases are counted together.
+/// Where the replicas' leases are counted together.
 #[async_trait]
 pub trait SharedLeases: Send + Sync + 'static {
-    /// Takes a place for a call, if all instances together leave one.
+    /// Takes a place for a call, if all replicas together leave one.
     async fn take(&self, ask: LeaseAsk) -> Taken;
 
     /// Hears what becomes of the call; nobody waits for it.
@@ -18,7 +18,7 @@ pub trait SharedLeases: Send + Sync + 'static {
 #[derive(Debug, Clone)]
 pub struct LeaseAsk {
     pub id: CandidateId,
-    /// This instance's counts, without the call itself.
+    /// This replica's counts, without the call itself.
     pub gauges: [Gauge; 5],
     /// What the call may use.
     pub tokens: u64,
@@ -27,12 +27,12 @@ pub struct LeaseAsk {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taken {
     Yes(LeaseNumber),
-    /// There is room, and nothing to be told of the call: nobody counts it but this instance.
+    /// There is room, and nothing to be told of the call: nobody counts it but this replica.
     Uncounted,
     No,
 }
 
-/// Names a lease of this instance.
+/// Names a lease of this replica.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LeaseNumber(pub u64);
 

@@ -109,10 +109,7 @@ impl Redis {
             local_decisions: AtomicU64::new(0),
         }));
         if let Err(why) = redis.connect().await {
-            tracing::warn!(
-                why,
-                "Redis (REDIS_URL) is away: each instance holds its share of the limits by itself until it answers"
-            );
+            tracing::warn!(why, "Redis (REDIS_URL) does not answer; it is used as soon as it does");
         }
         tokio::spawn(redis.clone().keep_connected());
         Ok(redis)
@@ -132,7 +129,7 @@ impl Redis {
         self.0.failures.load(Ordering::Relaxed)
     }
 
-    /// Decisions that this instance made by itself although Redis is configured, since the process started.
+    /// Decisions that this replica made by itself although Redis is configured, since the process started.
     pub fn local_decisions(&self) -> u64 {
         self.0.local_decisions.load(Ordering::Relaxed)
     }
@@ -181,10 +178,7 @@ impl Redis {
         if lasting || link.failures_in_a_row >= FAILURES_IN_A_ROW {
             link.connection = None;
             self.0.mode.send_replace(Mode::Away { since: self.0.clock.now() });
-            tracing::warn!(
-                why,
-                "Redis is away: each instance holds its share of the limits by itself until it answers"
-            );
+            tracing::warn!(why, "Redis does not answer any more");
         } else {
             tracing::debug!(why, "a call of Redis failed");
         }
@@ -202,7 +196,7 @@ impl Redis {
             } else {
                 tokio::time::sleep(LOOK_EVERY).await;
                 if self.connect().await.is_ok() {
-                    tracing::info!("Redis answers: limits hold across instances");
+                    tracing::info!("Redis answers again");
                 }
             }
         }

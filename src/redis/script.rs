@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use redis::Script;
 
-/// Redis's own clock, which all instances share.
+/// Redis's own clock, which all replicas share.
 pub(crate) const CLOCK: &str = include_str!("clock.lua");
 /// Instead of it in tests: stands where they put it.
 #[cfg(test)]

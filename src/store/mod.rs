@@ -4,6 +4,7 @@
 //! null, sums are `CAST(… AS BIGINT)`, a day is compared with `date($1)` and read as `CAST(day AS TEXT)`.
 //! What the engines do differently stays in this module, so that callers never ask which one it is.
 
+mod catalog;
 mod changes;
 #[cfg(test)]
 pub(crate) mod flaky;
@@ -19,15 +20,18 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use sqlx::any::{AnyPoolOptions, AnyRow};
-use sqlx::{Any, AnyPool};
+use sqlx::migrate::Migrator;
+use sqlx::{Any, AnyConnection, AnyPool};
 
 use crate::model::Error;
 
+pub(crate) use catalog::{Column, Kind, Table};
 pub use changes::Changes;
 pub use read::Read;
 
 pub type Tx = sqlx::Transaction<'static, Any>;
 pub type Row = AnyRow;
+pub type Connection = AnyConnection;
 
 /// Where the data is: `DATABASE_URL`, parsed.
 #[derive(Clone, PartialEq, Eq)]
@@ -50,6 +54,19 @@ impl DatabaseUrl {
         }
         Err("sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE".into())
     }
+
+    /// Whether both name one database, as far as the addresses tell.
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        match (self, other) {
+            (DatabaseUrl::Sqlite(one), DatabaseUrl::Sqlite(other)) => {
+                one == other
+                    || one
+                        .canonicalize()
+                        .is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
+            }
+            (one, other) => one == other,
+        }
+    }
 }
 
 impl fmt::Debug for DatabaseUrl {
@@ -62,7 +79,7 @@ impl fmt::Debug for DatabaseUrl {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Engine {
+pub(crate) enum Engine {
     Sqlite,
     Postgres,
 }
@@ -88,6 +105,41 @@ impl Store {
         }
     }
 
+    /// Opens a database only to read it: nothing is created and no migration is applied.
+    ///
+    /// # Errors
+    /// A sentence for the operator, without the address; one of another version's schema is refused.
+    pub async fn open_unchanged(url: &DatabaseUrl) -> Result<Self, String> {
+        sqlx::any::install_default_drivers();
+        let (store, known) = match url {
+            DatabaseUrl::Sqlite(path) => (sqlite::open_unchanged(path).await?, &sqlite::MIGRATIONS),
+            DatabaseUrl::Postgres(address) => {
+                (postgres::open_unchanged(address).await?, &postgres::MIGRATIONS)
+            }
+        };
+        store.must_be_at(known).await?;
+        Ok(store)
+    }
+
+    async fn must_be_at(&self, known: &Migrator) -> Result<(), String> {
+        let applied: Vec<i64> = sqlx::query_scalar("SELECT version FROM _sqlx_migrations ORDER BY version")
+            .fetch_all(&self.read)
+            .await
+            .map_err(|_| "the database is not one of Tollkeeper's".to_owned())?;
+        let ours: Vec<i64> = known.iter().map(|migration| migration.version).collect();
+        if applied == ours {
+            Ok(())
+        } else if ours.starts_with(&applied) {
+            Err("the database's schema is older than this version of Tollkeeper; `tollkeeper migrate` brings it up to date".into())
+        } else {
+            Err("the database's schema is of another version of Tollkeeper; use that version's binary".into())
+        }
+    }
+
+    pub(crate) fn engine(&self) -> Engine {
+        self.engine
+    }
+
     /// For statements that only read.
     pub fn read(&self) -> Read {
         Read::new(&self.read, READ_WITHIN)
@@ -111,6 +163,15 @@ impl Store {
         }
     }
 
+    /// [`snapshot`](Self::snapshot) of this instant, for work whose statements may take long.
+    pub(crate) async fn long_snapshot(&self) -> Result<Tx, sqlx::Error> {
+        let mut tx = self.snapshot().await?;
+        self.without_hurry(&mut tx).await?;
+        // The state that is read is that of the first statement which reads a table.
+        sqlx::query("SELECT version FROM _sqlx_migrations LIMIT 1").fetch_optional(&mut *tx).await?;
+        Ok(tx)
+    }
+
     /// Begins a transaction that may write. All of them, in every process, run one after the other,
     /// so what one reads is what the one before it left.
     pub async fn begin(&self) -> Result<Tx, sqlx::Error> {
@@ -120,6 +181,22 @@ impl Store {
             within(WRITE_BEGINS_WITHIN, turn).await?;
         }
         Ok(tx)
+    }
+
+    /// [`begin`](Self::begin), for work whose statements may take long.
+    pub(crate) async fn begin_long(&self) -> Result<Tx, sqlx::Error> {
+        let mut tx = self.begin().await?;
+        self.without_hurry(&mut tx).await?;
+        Ok(tx)
+    }
+
+    async fn without_hurry(&self, tx: &mut Tx) -> Result<(), sqlx::Error> {
+        if self.engine == Engine::Postgres {
+            for setting in postgres::WITHOUT_HURRY {
+                sqlx::query(*setting).execute(&mut **tx).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Begins a transaction that only adds to counters, in the order of their keys: where the engine

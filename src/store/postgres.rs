@@ -9,7 +9,7 @@ use std::str::FromStr as _;
 use std::time::Duration;
 
 use sqlx::any::AnyPoolOptions;
-use sqlx::migrate::Migrator;
+use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AnyConnection, Connection as _, Executor as _};
 
@@ -42,20 +42,39 @@ pub(super) fn is_address(text: &str) -> bool {
         && text.split("://").nth(1).is_some_and(|rest| !rest.is_empty())
 }
 
+/// Lifts, until the transaction's end, the timeouts that every connection begins with.
+pub(super) const WITHOUT_HURRY: &[&str] =
+    &["SET LOCAL statement_timeout = 0", "SET LOCAL idle_in_transaction_session_timeout = 0"];
+
 pub(super) async fn open(address: &str) -> Result<Store, String> {
     let opened = async {
         // A transaction given up on a machine that is gone must not keep its place until TCP notices too.
         let write = options(WRITERS).after_release(|connection, _| Box::pin(answers(connection)));
         Ok((options(READERS).connect(address).await?, write.connect(address).await?))
     };
-    let (read, write) = opened.await.map_err(|e: sqlx::Error| {
-        format!("DATABASE_URL: the PostgreSQL database can't be opened: {}", without_address(&e))
-    })?;
-    MIGRATIONS
-        .run(&write)
+    let (read, write) = opened.await.map_err(|error| not_opened(&error))?;
+    migrate(address)
         .await
-        .map_err(|e| format!("DATABASE_URL: the PostgreSQL database can't be brought up to date: {e}"))?;
+        .map_err(|e| format!("the PostgreSQL database can't be brought up to date: {e}"))?;
     Ok(Store { engine: Engine::Postgres, read, write, changes: Source::Notifications(address.into()) })
+}
+
+/// On a connection of its own: an index over millions of rows takes longer than a statement may otherwise.
+async fn migrate(address: &str) -> Result<(), MigrateError> {
+    let mut connection = AnyConnection::connect(address).await?;
+    MIGRATIONS.run(&mut connection).await?;
+    connection.close().await?;
+    Ok(())
+}
+
+pub(super) async fn open_unchanged(address: &str) -> Result<Store, String> {
+    let both = options(1).connect(address).await.map_err(|error| not_opened(&error))?;
+    let changes = Source::Notifications(address.into());
+    Ok(Store { engine: Engine::Postgres, read: both.clone(), write: both, changes })
+}
+
+fn not_opened(error: &sqlx::Error) -> String {
+    format!("the PostgreSQL database can't be opened: {}", without_address(error))
 }
 
 /// Whether a connection still is one; an error where it isn't, so that it is closed without ceremony.

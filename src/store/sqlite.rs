@@ -38,6 +38,19 @@ pub(super) async fn open(path: &Path) -> Result<Store, String> {
     Ok(Store { engine: Engine::Sqlite, read, write, changes: Source::DataVersion(watching) })
 }
 
+/// The file is left as it is; SQLite puts its `-wal` and `-shm` files beside it while it is read.
+pub(super) async fn open_unchanged(path: &Path) -> Result<Store, String> {
+    let shown = path.display();
+    if !path.is_file() {
+        return Err(format!("there is no SQLite database at {shown}"));
+    }
+    let both = connect(path, "ro", 1, &["PRAGMA query_only = ON"])
+        .await
+        .map_err(|e| format!("the database {shown} can't be opened for reading: {e}"))?;
+    let changes = Source::DataVersion(both.clone());
+    Ok(Store { engine: Engine::Sqlite, read: both.clone(), write: both, changes })
+}
+
 /// `synchronous = FULL`: an answer that has arrived is in the ledger even after a power cut.
 async fn connect(
     path: &Path,

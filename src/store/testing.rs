@@ -15,13 +15,19 @@ pub(crate) struct Fresh {
 }
 
 pub(crate) async fn fresh() -> Fresh {
+    let (url, folder) = place().await;
+    Fresh { store: Store::open(&url).await.unwrap(), folder }
+}
+
+/// Where a fresh database can be opened.
+pub(crate) async fn place() -> (DatabaseUrl, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let url = match std::env::var("TEST_ENGINE").as_deref() {
         Err(_) | Ok("sqlite") => DatabaseUrl::Sqlite(folder.path().join("x.db")),
         Ok("postgres") => DatabaseUrl::Postgres(new_postgres(&folder).await),
         Ok(other) => panic!("TEST_ENGINE: {other} is neither sqlite nor postgres"),
     };
-    Fresh { store: Store::open(&url).await.unwrap(), folder }
+    (url, folder)
 }
 
 /// Named after the temporary folder, which no other test has.

@@ -2,6 +2,7 @@
 
 mod apply;
 mod audit;
+mod copy;
 mod key;
 mod limits;
 mod migrate;
@@ -48,6 +49,7 @@ enum Command {
     Audit(audit::Command),
     /// Bring the database up to date, and stop.
     Migrate,
+    Copy(copy::Arguments),
 }
 
 /// Why a command did not do its work.
@@ -88,6 +90,7 @@ impl Cli {
             Command::Key(command) => key::run(command, &config).await,
             Command::Audit(command) => audit::run(&command, &config).await,
             Command::Migrate => migrate::run(&config).await,
+            Command::Copy(arguments) => copy::run(&arguments).await,
         }
     }
 }
@@ -101,7 +104,7 @@ fn environment() -> HashMap<String, String> {
 
 /// The database, up to date.
 async fn open(config: &Config) -> Result<Store, Failure> {
-    Store::open(&config.database).await.map_err(Failure::Failed)
+    Store::open(&config.database).await.map_err(|why| Failure::Failed(format!("DATABASE_URL: {why}")))
 }
 
 fn clock() -> SharedClock {

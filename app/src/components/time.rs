@@ -4,5 +4,5 @@ use tollkeeper::model::Timestamp;
 /// A time in UTC, to the minute.
 #[component]
 pub(crate) fn Time(at: Timestamp) -> impl IntoView {
-    view! { <time datetime=at.rfc3339()>{at.minute()}</time> }
+    view! { <time datetime=at.rfc3339() title=at.rfc3339()>{at.minute()}</time> }
 }

@@ -7,6 +7,7 @@
 
 mod chat;
 mod commands;
+mod copy;
 mod durability;
 mod input;
 mod limits;

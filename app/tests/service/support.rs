@@ -198,6 +198,11 @@ impl Site {
         self.server = Some(server);
     }
 
+    /// A variable of the servers and commands to come.
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.variables.insert(name.into(), value.into());
+    }
+
     fn server(&self) -> &Server {
         self.server.as_ref().expect("the server runs")
     }
@@ -228,7 +233,8 @@ impl Site {
         self.server().said.lock().unwrap().clone()
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    /// The binary in the site's folder and environment, not started yet.
+    pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tollkeeper"));
         command.args(arguments).env_clear().envs(&self.variables).current_dir(self.folder.path());
         command
@@ -405,6 +411,11 @@ impl Answer {
 }
 
 impl Client {
+    /// The same caller, asking the site's present server.
+    pub fn at(self, site: &Site) -> Self {
+        Self { base: site.server().base.clone(), ..self }
+    }
+
     pub fn base(&self) -> &str {
         &self.base
     }

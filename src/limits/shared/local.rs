@@ -1,5 +1,5 @@
-//! What one instance knows by itself, and how it decides while Redis does not answer: it holds its share of the
-//! limits, so that all instances together hold the whole.
+//! What one replica knows by itself, and how it decides while Redis does not answer: it holds its share of the
+//! limits, so that all replicas together hold the whole.
 
 use std::collections::HashMap;
 
@@ -12,10 +12,10 @@ use super::super::store::{Ask, BudgetAsk, Decision, ReservationId, Verdict};
 use crate::model::{Day, Limit, RateState, Timestamp, UserId, WorkspaceId};
 
 pub(super) struct Local {
-    /// What this instance admitted, through Redis or without: losing Redis grants nobody a fresh burst.
+    /// What this replica admitted, through Redis or without: losing Redis grants nobody a fresh burst.
     buckets: MemoryStore,
     books: Mutex<Books>,
-    /// How many instances there are.
+    /// How many replicas there are.
     replicas: watch::Receiver<u32>,
 }
 
@@ -29,7 +29,7 @@ struct Books {
 
 #[derive(Default)]
 struct Book {
-    /// This instance's calls in flight.
+    /// This replica's calls in flight.
     held: HashMap<ReservationId, Held>,
     /// Since this workspace's first decision without Redis.
     alone: Option<Alone>,
@@ -45,7 +45,7 @@ struct Alone {
     day: Day,
     /// The day's total at the first decision.
     used: u64,
-    /// What this instance's calls used since.
+    /// What this replica's calls used since.
     spent: u64,
 }
 
@@ -92,7 +92,7 @@ impl Local {
         ReservationId(books.reservations)
     }
 
-    /// This instance's share of a rate. Never 0, or small limits would admit nobody.
+    /// This replica's share of a rate. Never 0, or small limits would admit nobody.
     fn share(&self, limit: u64) -> u64 {
         (limit / self.replicas()).max(1)
     }
@@ -159,7 +159,7 @@ impl Local {
         }
     }
 
-    /// What was left at the first decision without Redis, divided by the instances: this one's calls since,
+    /// What was left at the first decision without Redis, divided by the replicas: this one's calls since,
     /// those in flight among them, stay within that. `Err` with what is set aside for others, where only that stands in the way.
     fn check_budget(&self, books: &mut Books, ask: &Ask) -> Result<(), Option<u64>> {
         match ask.budget {
@@ -188,7 +188,7 @@ impl Local {
         }
     }
 
-    /// The bucket as this instance knows it, in terms of the whole limit.
+    /// The bucket as this replica knows it, in terms of the whole limit.
     pub(super) fn peek(
         &self,
         workspace: &WorkspaceId,
@@ -234,7 +234,7 @@ impl Local {
         self.books.lock().workspaces.get(workspace).is_some_and(|book| book.held.contains_key(&id))
     }
 
-    /// This instance's calls in flight, with what they reserved. Forgets those that were lost, and what no
+    /// This replica's calls in flight, with what they reserved. Forgets those that were lost, and what no
     /// longer matters.
     pub(super) fn in_flight(
         &self,

@@ -1,7 +1,7 @@
-//! Buckets and reservations in Redis: limits that hold over all instances.
+//! Buckets and reservations in Redis: limits that hold over all replicas.
 //!
 //! One script is one decision, by Redis's own clock. Every key expires, so nothing is ever left there. While Redis
-//! does not answer, [`Local`] decides: this instance then holds its share of the limits, and what it admitted
+//! does not answer, [`Local`] decides: this replica then holds its share of the limits, and what it admitted
 //! is told to Redis when it is back.
 
 mod local;
@@ -24,14 +24,14 @@ use crate::clock::SharedClock;
 use crate::model::{Error, Limit, RateState, Timestamp, UserId, WorkspaceId};
 use crate::redis::{CLOCK, Mode, Redis, exact};
 
-/// A reservation that its instance does not renew ends after this long: the instance is gone.
+/// A reservation that its replica does not renew ends after this long: the replica is gone.
 const RESERVATION_LIFE: Duration = Duration::from_secs(30);
 const RENEW_EVERY: Duration = Duration::from_secs(5);
 /// Reservations renewed by one script, and workspaces at once.
 const RENEW_TOGETHER: usize = 500;
 const RENEW_AT_ONCE: usize = 16;
 
-/// A [`RateLimitStore`] that all instances share.
+/// A [`RateLimitStore`] that all replicas share.
 #[derive(Clone)]
 pub struct SharedStore(Arc<Inner>);
 
@@ -40,11 +40,11 @@ struct Inner {
     scripts: Scripts,
     local: Local,
     /// Names this process's reservations among those of all.
-    instance: String,
+    replica: String,
 }
 
 impl SharedStore {
-    /// `replicas` says how many instances there are: each holds that share of the limits while Redis is away.
+    /// `replicas` says how many replicas there are: each holds that share of the limits while Redis is away.
     pub fn start(redis: Redis, clock: SharedClock, replicas: watch::Receiver<u32>) -> Self {
         let store = Self::new(redis, replicas, CLOCK);
         tokio::spawn(store.clone().keep_reservations(clock));
@@ -56,13 +56,13 @@ impl SharedStore {
             redis,
             scripts: Scripts::new(clock_lua),
             local: Local::new(replicas),
-            instance: format!("{:032x}", rand::random::<u128>()),
+            replica: format!("{:032x}", rand::random::<u128>()),
         }))
     }
 
     /// A reservation as Redis keeps it: what it holds, and whose it is.
     fn member(&self, id: ReservationId, tokens: u64) -> String {
-        format!("{}:{}:{}", exact(tokens), self.0.instance, id.0)
+        format!("{}:{}:{}", exact(tokens), self.0.replica, id.0)
     }
 
     async fn decide_in_redis(
@@ -109,7 +109,7 @@ impl SharedStore {
         let _ = self.0.redis.run::<()>(&script).await;
     }
 
-    /// Renews what this instance has in flight, now and then and at once when Redis comes back: it may be empty.
+    /// Renews what this replica has in flight, now and then and at once when Redis comes back: it may be empty.
     async fn keep_reservations(self, clock: SharedClock) {
         let mut mode = self.0.redis.watch();
         loop {

@@ -1,4 +1,4 @@
-//! Several instances over one real Redis, which dies and comes back.
+//! Several replicas over one real Redis, which dies and comes back.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ async fn set_clock(server: &Server, ms: i64) {
     let () = server.ask(&format!("SET test-clock {ms} EX 100")).await;
 }
 
-/// An instance that believes to be one of so many. Nothing is renewed unless the test does.
-async fn instance(server: &Server, replicas: u32) -> SharedStore {
+/// A replica that believes to be one of so many. Nothing is renewed unless the test does.
+async fn replica(server: &Server, replicas: u32) -> SharedStore {
     SharedStore::new(server.connect().await, watch::channel(replicas).1, TEST_CLOCK)
 }
 
@@ -91,7 +91,7 @@ fn steps(budgets: std::ops::Range<u8>, clock: std::ops::Range<i64>) -> impl Stra
 /// Plays the steps to a store in Redis and to one in memory: they decide the same.
 async fn agree(server: &Server, steps: Vec<Step>) {
     let () = server.ask("FLUSHALL").await;
-    let (shared, memory) = (instance(server, 1).await, MemoryStore::default());
+    let (shared, memory) = (replica(server, 1).await, MemoryStore::default());
     let workspace = WorkspaceId::from("acme");
     let mut now = Timestamp(10_000_000);
     set_clock(server, now.ms()).await;
@@ -173,11 +173,11 @@ fn budgets_are_decided_as_in_memory() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_hundred_in_parallel_over_three_instances_admit_exactly_the_limit() {
+async fn a_hundred_in_parallel_over_three_replicas_admit_exactly_the_limit() {
     let server = Server::start().await;
     let mut stores = Vec::new();
     for _ in 0..3 {
-        stores.push(instance(&server, 3).await);
+        stores.push(replica(&server, 3).await);
     }
     let barrier = Arc::new(Barrier::new(100));
     let tasks: Vec<_> = (0..100)
@@ -197,7 +197,7 @@ async fn a_hundred_in_parallel_over_three_instances_admit_exactly_the_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn in_reserve_mode_three_instances_never_pass_the_budget_by_a_token() {
+async fn in_reserve_mode_three_replicas_never_pass_the_budget_by_a_token() {
     const BUDGET: u64 = 2_000;
     let server = Server::start().await;
     let Fresh { store, folder: _folder } = fresh().await;
@@ -240,10 +240,10 @@ async fn in_reserve_mode_three_instances_never_pass_the_budget_by_a_token() {
 }
 
 #[tokio::test]
-async fn reservations_of_an_instance_that_is_gone_end_and_renewed_ones_stay() {
+async fn reservations_of_a_replica_that_is_gone_end_and_renewed_ones_stay() {
     let server = Server::start().await;
     let (gone, alive, asking) =
-        (instance(&server, 3).await, instance(&server, 3).await, instance(&server, 3).await);
+        (replica(&server, 3).await, replica(&server, 3).await, replica(&server, 3).await);
     let reading = asking.reading(&"acme".into()).await;
     decide(&gone, 0, reserve(0, 600, reading)).await;
     decide(&alive, 0, reserve(0, 100, reading)).await;
@@ -261,7 +261,7 @@ async fn reservations_of_an_instance_that_is_gone_end_and_renewed_ones_stay() {
 #[tokio::test]
 async fn a_reservation_that_ends_while_it_is_renewed_is_not_brought_back() {
     let server = Server::start().await;
-    let store = instance(&server, 1).await;
+    let store = replica(&server, 1).await;
     let workspace = WorkspaceId::from("acme");
     let reading = store.reading(&workspace).await;
     let held = id(decide(&store, 0, reserve(0, 600, reading)).await);
@@ -295,7 +295,7 @@ async fn a_redis_that_lost_everything_hears_of_the_calls_in_flight() {
 #[tokio::test]
 async fn without_redis_each_holds_its_share_and_what_was_spent_is_kept() {
     let mut server = Server::start().await;
-    let (busy, idle) = (instance(&server, 3).await, instance(&server, 3).await);
+    let (busy, idle) = (replica(&server, 3).await, replica(&server, 3).await);
     assert_eq!(admitted(&busy, 20, 5).await, 5);
     server.kill();
     assert_eq!(admitted(&busy, 20, 40).await, 1, "a third of 20, five of which are spent");
@@ -310,14 +310,14 @@ async fn without_redis_each_holds_its_share_and_what_was_spent_is_kept() {
     up(&idle).await;
     let decision = decide(&idle, 20, BudgetAsk::Off).await;
     assert_eq!(decision.rate.unwrap().remaining, 20 - 6 - 1, "what was admitted without it is charged");
-    assert_eq!(admitted(&busy, 20, 40).await, 20 - 7 - 1, "to each instance's account, once");
+    assert_eq!(admitted(&busy, 20, 40).await, 20 - 7 - 1, "to each replica's account, once");
     server.assert_all_keys_expire().await;
 }
 
 #[tokio::test]
-async fn a_limit_below_the_number_of_instances_still_admits() {
+async fn a_limit_below_the_number_of_replicas_still_admits() {
     let mut server = Server::start().await;
-    let store = instance(&server, 5).await;
+    let store = replica(&server, 5).await;
     server.kill();
     assert_eq!(admitted(&store, 2, 5).await, 1);
 }
@@ -325,7 +325,7 @@ async fn a_limit_below_the_number_of_instances_still_admits() {
 #[tokio::test]
 async fn without_redis_a_token_given_back_is_no_longer_owed() {
     let mut server = Server::start().await;
-    let store = instance(&server, 1).await;
+    let store = replica(&server, 1).await;
     server.kill();
     assert_eq!(admitted(&store, 20, 2).await, 2);
     store.give_back(&"acme".into(), &"eve".into(), 20, NOW).await;
@@ -337,18 +337,18 @@ async fn without_redis_a_token_given_back_is_no_longer_owed() {
 #[tokio::test]
 async fn without_redis_the_rest_of_the_budget_is_shared_out() {
     let mut server = Server::start().await;
-    let store = instance(&server, 2).await;
+    let store = replica(&server, 2).await;
     let workspace = WorkspaceId::from("acme");
     let reading = store.reading(&workspace).await;
     let before = id(decide(&store, 0, reserve(200, 100, reading)).await);
     server.kill();
-    // 800 are left, 400 of them for this instance, and 100 of those are in flight.
+    // 800 are left, 400 of them for this replica, and 100 of those are in flight.
     let first = id(decide(&store, 0, reserve(200, 300, reading)).await);
     let set_aside = Verdict::OverBudget { reserved: Some(800) };
     assert_eq!(decide(&store, 0, reserve(200, 1, reading)).await.verdict, set_aside);
     store.release(&workspace, before, Release::Unused, NOW).await;
     store.release(&workspace, first, Release::Settled { tokens: 250 }, NOW).await;
-    // 450 are recorded now, and 150 of this instance's share are left.
+    // 450 are recorded now, and 150 of this replica's share are left.
     let set_aside = Verdict::OverBudget { reserved: Some(550 - 150) };
     assert_eq!(decide(&store, 0, reserve(450, 151, reading)).await.verdict, set_aside);
     id(decide(&store, 0, reserve(450, 150, reading)).await);

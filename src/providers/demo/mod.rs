@@ -20,12 +20,8 @@ use super::headers::LimitHeaders;
 use super::upstream::{Report, Tally, UpstreamAnswer, UpstreamBody};
 use super::{ChatRequest, Event, Piece, estimate};
 use crate::clock::SharedClock;
+use crate::model::answers::DEMO_MODEL;
 use reply::Said;
-
-/// The platform that the demo model is listed under.
-pub const DEMO_PLATFORM: &str = "demo";
-/// Its id, in answers and in the ledger.
-pub const DEMO_MODEL: &str = "demo-1";
 
 /// How fast the demo model talks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,8 @@
-//! Provider keys' quotas over all instances, in Redis: calls in flight, and what was counted lately.
+//! Provider keys' quotas over all replicas, in Redis: calls in flight, and what was counted lately.
 //!
-//! Each instance's own counts come from the database, which has other instances' calls a moment late. Redis closes
+//! Each replica's own counts come from the database, which has other replicas' calls a moment late. Redis closes
 //! that gap: a call takes its place there too, and the higher count holds, so a Redis that lost everything
-//! needs no rebuilding. While it does not answer, an instance keeps its calls in flight within its share of what is left;
+//! needs no rebuilding. While it does not answer, a replica keeps its calls in flight within its share of what is left;
 //! they take their places there when it is back.
 
 #[cfg(test)]
@@ -23,7 +23,7 @@ use super::book::{CandidateId, Gauge, Kind};
 use super::shared::{LeaseAsk, LeaseEvent, LeaseNumber, SharedLeases, Taken};
 use crate::redis::{self, CLOCK, Mode, Redis, escaped, exact};
 
-/// A lease that its instance does not renew ends after this long: the instance is gone.
+/// A lease that its replica does not renew ends after this long: the replica is gone.
 const LEASE_LIFE: Duration = Duration::from_secs(30);
 const RENEW_EVERY: Duration = Duration::from_secs(5);
 /// Leases renewed by one script.
@@ -42,10 +42,10 @@ struct Inner {
     take: Script,
     end: Script,
     renew: Script,
-    /// How many instances there are.
+    /// How many replicas there are.
     replicas: watch::Receiver<u32>,
     /// Names this process's leases among those of all.
-    instance: String,
+    replica: String,
     open: Mutex<Open>,
     news: mpsc::Sender<News>,
 }
@@ -87,7 +87,7 @@ struct News {
 }
 
 impl RedisLeases {
-    /// `replicas` says how many instances there are.
+    /// `replicas` says how many replicas there are.
     pub fn start(redis: Redis, replicas: watch::Receiver<u32>) -> Self {
         let (leases, news) = Self::new(redis, replicas, CLOCK);
         tokio::spawn(leases.clone().tell_all(news));
@@ -104,7 +104,7 @@ impl RedisLeases {
             end: script(include_str!("end.lua")),
             renew: script(include_str!("renew.lua")),
             replicas,
-            instance: format!("{:032x}", rand::random::<u128>()),
+            replica: format!("{:032x}", rand::random::<u128>()),
             open: Mutex::default(),
             news,
         }));
@@ -113,7 +113,7 @@ impl RedisLeases {
 
     /// The members that stand for a call's open request and open tokens; empty for what is not meant.
     fn members(&self, lease: LeaseNumber, tokens: u64, request: bool, tokens_too: bool) -> [String; 2] {
-        let name = format!("{}:{}", self.0.instance, lease.0);
+        let name = format!("{}:{}", self.0.replica, lease.0);
         let held = if tokens_too { format!("{}:{name}", exact(tokens)) } else { String::new() };
         [if request { name } else { String::new() }, held]
     }
@@ -135,7 +135,7 @@ impl RedisLeases {
         self.0.open.lock().untold.remove(&news.number);
     }
 
-    /// Renews the leases of this instance, now and then and at once when Redis comes back: it may be empty.
+    /// Renews the leases of this replica, now and then and at once when Redis comes back: it may be empty.
     async fn keep(self) {
         let mut mode = self.0.redis.watch();
         loop {
@@ -199,7 +199,7 @@ impl Open {
         self.last
     }
 
-    /// The instance's counts without what Redis still takes for in flight: it would count twice.
+    /// The replica's counts without what Redis still takes for in flight: it would count twice.
     fn as_redis_was_told(&self, ask: &LeaseAsk) -> [Gauge; 5] {
         ask.gauges.map(|gauge| {
             let of_gauge = |untold: &&Untold| match gauge.kind {
@@ -297,7 +297,7 @@ impl SharedLeases for RedisLeases {
     }
 }
 
-/// Whether one more call fits in this instance's share of what is left. One at a time always does: the instance has
+/// Whether one more call fits in this replica's share of what is left. One at a time always does: the replica has
 /// found room for it by its own counts.
 fn is_within_share(gauge: &Gauge, tokens: u64, replicas: u64) -> bool {
     let Some(limit) = gauge.limit else { return true };

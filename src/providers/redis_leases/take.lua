@@ -1,7 +1,7 @@
 -- Takes a place for one call, if there is room in every window and under the cap, calls in flight counted.
 -- KEYS: requests a minute, a day, tokens a minute, a day, the key's day;
 --       open requests, open tokens (of the model under the key), open requests of the key
--- ARGV: 1-5 limits (-1: none), 6-10 used and 11-15 in flight as this instance knows them, tokens, member, life in ms
+-- ARGV: 1-5 limits (-1: none), 6-10 used and 11-15 in flight as this replica knows them, tokens, member, life in ms
 -- Whichever count is higher holds: this one's after Redis lost its own, Redis's of what others did just now.
 for at = 6, 8 do
   redis.call('ZREMRANGEBYSCORE', KEYS[at], '-inf', text(now))

@@ -1,4 +1,4 @@
-//! Several instances over one real Redis.
+//! Several replicas over one real Redis.
 
 use proptest::prelude::*;
 use tokio::sync::Barrier;
@@ -17,8 +17,8 @@ async fn set_clock(server: &Server, ms: i64) {
     let () = server.ask(&format!("SET test-clock {ms} EX 1000")).await;
 }
 
-/// An instance that believes to be one of three. Nothing is renewed or told unless the test does.
-async fn instance(server: &Server) -> (RedisLeases, mpsc::Receiver<News>) {
+/// A replica that believes to be one of three. Nothing is renewed or told unless the test does.
+async fn replica(server: &Server) -> (RedisLeases, mpsc::Receiver<News>) {
     RedisLeases::new(server.connect().await, watch::channel(3).1, TEST_CLOCK)
 }
 
@@ -58,7 +58,7 @@ async fn holds(server: &Server, start: i64, steps: Vec<(i64, u64)>) {
     const DAY: i64 = 86_400_000;
     let limits = [Some(5), Some(30), Some(150), Some(1_000), Some(25)];
     let () = server.ask("FLUSHALL").await;
-    let (leases, mut news) = instance(server).await;
+    let (leases, mut news) = replica(server).await;
     let (mut requests, mut tokens, mut now) = (Log::new(), Log::new(), start);
     for (gap, estimate) in steps {
         now += gap;
@@ -102,11 +102,13 @@ fn windows_hold_by_an_exact_log() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let server = runtime.block_on(Server::start());
     let gap = prop_oneof![
+        // To the millisecond where a slot begins, ends and is let go of.
+        4 => prop_oneof![Just(0), Just(1), Just(499), Just(59_500), Just(59_999)],
         8 => 0..3_i64, 4 => 0..700_i64, 4 => 0..20_000_i64, 4 => 0..200_000_i64, 1 => 0..40_000_000_i64,
     ];
     let steps = prop::collection::vec((gap, 0..90_u64), 1..80);
-    proptest!(ProptestConfig::with_cases(40), |(start in 1_000_000_000..2_000_000_000_i64, steps in steps)| {
-        runtime.block_on(holds(&server, start, steps));
+    proptest!(ProptestConfig::with_cases(60), |(slot in 2_000_000..4_000_000_i64, steps in steps)| {
+        runtime.block_on(holds(&server, slot * 500 + 499, steps));
     });
 }
 
@@ -116,9 +118,9 @@ impl UsageSink for Nowhere {
     fn record(&self, _: Vec<WindowRow>) {}
 }
 
-/// An instance with counts of its own, that knows nothing of the others but through Redis.
+/// A replica with counts of its own, that knows nothing of the others but through Redis.
 async fn quotas(server: &Server, limits: Limits) -> (Quotas, RedisLeases, mpsc::Receiver<News>) {
-    let (leases, news) = instance(server).await;
+    let (leases, news) = replica(server).await;
     let quotas = Quotas::new(ManualClock::new(Timestamp(5_000)), Arc::new(Nowhere))
         .with_shared(Some(Arc::new(leases.clone())));
     quotas.install(std::iter::once((&candidate(), limits, None)));
@@ -133,17 +135,17 @@ async fn lease(quotas: &Quotas) -> Option<Lease> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn three_instances_never_pass_a_keys_limit() {
+async fn three_replicas_never_pass_a_keys_limit() {
     let server = Server::start().await;
     let limits = Limits { rpm: Some(20), tpm: Some(2_500), ..Limits::default() };
-    let mut instances = Vec::new();
+    let mut replicas = Vec::new();
     for _ in 0..3 {
-        instances.push(quotas(&server, limits).await);
+        replicas.push(quotas(&server, limits).await);
     }
     let barrier = Arc::new(Barrier::new(90));
     let tasks: Vec<_> = (0..90)
         .map(|n| {
-            let (quotas, barrier) = (instances[n % 3].0.clone(), barrier.clone());
+            let (quotas, barrier) = (replicas[n % 3].0.clone(), barrier.clone());
             tokio::spawn(async move {
                 barrier.wait().await;
                 lease(&quotas).await
@@ -169,22 +171,22 @@ async fn three_instances_never_pass_a_keys_limit() {
             param: None,
         });
     }
-    for (quotas, leases, news) in &mut instances {
+    for (quotas, leases, news) in &mut replicas {
         tell_all(leases, news).await;
         quotas.clear_key("alpha", "k_1");
     }
     for turn in 0..60 {
-        open.extend(lease(&instances[turn % 3].0).await);
+        open.extend(lease(&replicas[turn % 3].0).await);
     }
     assert_eq!(open.len(), 12);
     server.assert_all_keys_expire().await;
 }
 
 #[tokio::test]
-async fn leases_of_an_instance_that_is_gone_end_and_renewed_ones_stay() {
+async fn leases_of_a_replica_that_is_gone_end_and_renewed_ones_stay() {
     let server = Server::start().await;
-    let (gone, _gone_news) = instance(&server).await;
-    let (alive, mut news) = instance(&server).await;
+    let (gone, _gone_news) = replica(&server).await;
+    let (alive, mut news) = replica(&server).await;
     assert!(matches!(gone.take(ask(rpm(2), 0)).await, Taken::Yes(_)));
     let Taken::Yes(kept) = alive.take(ask(rpm(2), 0)).await else { panic!() };
     assert_eq!(alive.take(ask(rpm(2), 0)).await, Taken::No);
@@ -203,9 +205,9 @@ async fn leases_of_an_instance_that_is_gone_end_and_renewed_ones_stay() {
 }
 
 #[tokio::test]
-async fn a_redis_that_lost_everything_believes_the_instance() {
+async fn a_redis_that_lost_everything_believes_the_replica() {
     let server = Server::start().await;
-    let (leases, _news) = instance(&server).await;
+    let (leases, _news) = replica(&server).await;
     let known = |used, in_flight| LeaseAsk { gauges: gauges(rpm(10), used, in_flight), ..ask(rpm(10), 0) };
     assert_eq!(leases.take(known(8, 2)).await, Taken::No);
     assert!(matches!(leases.take(known(8, 1)).await, Taken::Yes(_)));
@@ -232,7 +234,7 @@ async fn what_redis_has_not_been_told_yet_counts_once() {
 #[tokio::test]
 async fn without_limits_redis_is_not_asked() {
     let server = Server::start().await;
-    let (leases, _news) = instance(&server).await;
+    let (leases, _news) = replica(&server).await;
     assert_eq!(leases.take(ask([None; 5], 5)).await, Taken::Uncounted);
     let keys: Vec<String> = server.ask("KEYS *{*").await;
     assert!(keys.is_empty(), "{keys:?}");
@@ -251,7 +253,7 @@ async fn without_redis_calls_in_flight_stay_within_the_share_and_are_known_when_
     assert!(matches!(leases.take(known(19, 0)).await, Taken::Yes(_)), "one at a time always may");
     server.restart().await;
     until("Redis is up", || leases.0.redis.mode() == Mode::Up).await;
-    let (other, _news) = instance(&server).await;
+    let (other, _news) = replica(&server).await;
     let mut taken = Taken::Yes(LeaseNumber(0));
     for _ in 0..200 {
         taken = other.take(ask(rpm(7), 0)).await;

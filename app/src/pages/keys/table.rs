@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use tollkeeper::model::{KeyRow, Timestamp};
 
 use crate::backend::keys::Keys;
-use crate::components::{Moment, Pager};
+use crate::components::{Pager, Time};
 
 #[component]
 pub(super) fn KeysTable(keys: Keys) -> impl IntoView {
@@ -60,8 +60,8 @@ fn Row(row: KeyRow, now: Timestamp, of_all: bool) -> impl IntoView {
     let state = State::of(&row, now);
     let never = || view! { <span class="dim">"never"</span> };
     let last_used =
-        row.last_used_at.map_or_else(|| never().into_any(), |at| view! { <Moment at /> }.into_any());
-    let expires = row.expires_at.map_or_else(|| never().into_any(), |at| view! { <Moment at /> }.into_any());
+        row.last_used_at.map_or_else(|| never().into_any(), |at| view! { <Time at /> }.into_any());
+    let expires = row.expires_at.map_or_else(|| never().into_any(), |at| view! { <Time at /> }.into_any());
     let revoke = (state != State::Revoked).then(|| {
         view! {
             <a class="button danger" href=format!("?revoke={}", row.id) aria-label=format!("Revoke {}", row.name)>
@@ -77,7 +77,7 @@ fn Row(row: KeyRow, now: Timestamp, of_all: bool) -> impl IntoView {
             </th>
             {of_all.then(|| view! { <td data-label="Owner">{row.email}</td> })}
             <td data-label="Workspace">{row.workspace.to_string()}</td>
-            <td data-label="Created"><Moment at=row.created_at /></td>
+            <td data-label="Created"><Time at=row.created_at /></td>
             <td data-label="Last used">{last_used}</td>
             <td data-label="Expires">{expires}</td>
             <td data-label="State">

@@ -2,14 +2,12 @@
 
 use leptos::prelude::*;
 use tollkeeper::model::Usage;
+use tollkeeper::model::answers::DEMO_MODEL;
 use tollkeeper::model::fmt::{counted, thousands};
 
 use super::state::{State, Target};
 use super::turn::{Outcome, Turn};
 use crate::components::{Alert, SpecCards};
-
-/// The model that is built in, for trying things out.
-const DEMO_MODEL: &str = "demo-1";
 
 #[component]
 pub(super) fn Log(state: State) -> impl IntoView {

@@ -1,9 +1,9 @@
-//! Where other instances use the same keys.
+//! Where other replicas use the same keys.
 
 use super::*;
 use crate::providers::{LeaseAsk, LeaseEvent, LeaseNumber, SharedLeases, Taken};
 
-/// Other instances' calls fill one platform; what is told of the others' is kept.
+/// Other replicas' calls fill one platform; what is told of the others' is kept.
 #[derive(Default)]
 struct Elsewhere {
     platform: &'static str,
