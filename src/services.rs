@@ -35,6 +35,7 @@ pub struct Services {
     pub reports: Reports,
     /// Where limits are held across replicas, when one is configured.
     pub redis: Option<Redis>,
+    /// To be joined when the server listens.
     pub replicas: Replicas,
     /// Where the limits are kept, as things stand.
     pub modes: Modes,
@@ -54,8 +55,7 @@ impl Services {
             Some(url) => Some(Redis::start(url, clock.clone()).await?),
             None => None,
         };
-        let replicas =
-            Replicas::start(store.clone(), clock.clone(), ledger.replica().clone(), stopping.clone()).await;
+        let replicas = Replicas::new(store.clone(), clock.clone(), ledger.replica().clone());
         let shared = redis.as_ref().map(|redis| {
             Arc::new(RedisLeases::start(redis.clone(), replicas.count())) as Arc<dyn SharedLeases>
         });

@@ -135,6 +135,25 @@ async fn a_commit_whose_answer_is_lost_is_not_made_twice() {
 }
 
 #[tokio::test]
+async fn what_one_replica_writes_the_others_announce() {
+    let fresh = fresh().await;
+    let clock = clock();
+    let [here, there] = [(); 2].map(|()| Ledger::start(fresh.store.clone(), clock.clone()));
+    let announcing = there.clone().announce_what_others_write(fresh.store.changes(), clock.clone());
+    let announcing = tokio::spawn(announcing);
+    let mut changes = there.changes();
+    // The first look of all is said too.
+    changes.changed().await.unwrap();
+    for _ in 0..3 {
+        changes.mark_unchanged();
+        here.settle(settlement(&clock)).await.unwrap();
+        // Pages then wait 400 ms at most, and promise two seconds.
+        tokio::time::timeout(Duration::from_millis(1_500), changes.changed()).await.unwrap().unwrap();
+    }
+    announcing.abort();
+}
+
+#[tokio::test]
 async fn a_locked_sqlite_database_loses_nothing() {
     use sqlx::{Connection as _, Executor as _};
 

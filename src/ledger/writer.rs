@@ -26,7 +26,7 @@ const WINDOW_ROWS_MAX: usize = 100_000;
 const RETRY_FIRST: Duration = Duration::from_millis(50);
 const RETRY_LAST: Duration = Duration::from_secs(1);
 /// A try that has not ended by then is given up: the connection may be to a machine that is gone.
-const TRY_FOR: Duration = Duration::from_secs(30);
+const TRY_FOR: Duration = Duration::from_secs(10);
 
 /// Which limit refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

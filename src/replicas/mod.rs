@@ -55,18 +55,18 @@ struct Other {
 }
 
 impl Replicas {
-    /// Shows this process to the others, and keeps doing so until `stop`.
-    pub async fn start(store: Store, clock: SharedClock, id: ReplicaId, stop: CancellationToken) -> Self {
-        let replicas = Self::new(store, clock, id);
-        replicas.beat().await;
-        tokio::spawn(stop.run_until_cancelled_owned(replicas.clone().run()));
-        replicas
-    }
-
-    fn new(store: Store, clock: SharedClock, id: ReplicaId) -> Self {
+    /// Knows of nobody yet, and is known to nobody.
+    pub fn new(store: Store, clock: SharedClock, id: ReplicaId) -> Self {
         let started_at_ms = clock.now().ms();
         let (count, _) = watch::channel(1);
         Self(Arc::new(Inner { id, store, clock, started_at_ms, others: Mutex::default(), count }))
+    }
+
+    /// Shows this process to the others, and keeps doing so until `stop`; to be called when nothing of
+    /// its start can fail any more.
+    pub async fn join(&self, stop: CancellationToken) {
+        self.beat().await;
+        tokio::spawn(stop.run_until_cancelled_owned(self.clone().run()));
     }
 
     pub fn id(&self) -> &ReplicaId {

@@ -8,12 +8,13 @@
 use std::str::FromStr as _;
 use std::time::Duration;
 
+use sqlx::any::AnyPoolOptions;
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::postgres::PgConnectOptions;
-use sqlx::{AnyConnection, AnyPool, Connection as _, Executor as _};
+use sqlx::{AnyConnection, Connection as _, Executor as _};
 
 use super::changes::Source;
-use super::{Engine, Store, pool};
+use super::{Engine, Store, pool, within};
 
 pub(super) static MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
 
@@ -47,8 +48,9 @@ pub(super) const WITHOUT_HURRY: &[&str] =
 
 pub(super) async fn open(address: &str) -> Result<Store, String> {
     let opened = async {
-        let write = connect(address, WRITERS).await?;
-        Ok((connect(address, READERS).await?, write))
+        // A transaction given up on a machine that is gone must not keep its place until TCP notices too.
+        let write = options(WRITERS).after_release(|connection, _| Box::pin(answers(connection)));
+        Ok((options(READERS).connect(address).await?, write.connect(address).await?))
     };
     let (read, write) = opened.await.map_err(|error| not_opened(&error))?;
     migrate(address)
@@ -66,7 +68,7 @@ async fn migrate(address: &str) -> Result<(), MigrateError> {
 }
 
 pub(super) async fn open_unchanged(address: &str) -> Result<Store, String> {
-    let both = connect(address, 1).await.map_err(|error| not_opened(&error))?;
+    let both = options(1).connect(address).await.map_err(|error| not_opened(&error))?;
     let changes = Source::Notifications(address.into());
     Ok(Store { engine: Engine::Postgres, read: both.clone(), write: both, changes })
 }
@@ -75,14 +77,16 @@ fn not_opened(error: &sqlx::Error) -> String {
     format!("the PostgreSQL database can't be opened: {}", without_address(error))
 }
 
-async fn connect(address: &str, size: u32) -> Result<AnyPool, sqlx::Error> {
+/// Whether a connection still is one; an error where it isn't, so that it is closed without ceremony.
+async fn answers(connection: &mut AnyConnection) -> Result<bool, sqlx::Error> {
+    within(TRY_WITHIN, connection.ping()).await.map(|()| true)
+}
+
+fn options(size: u32) -> AnyPoolOptions {
     pool(size)
         .before_acquire(|connection, known| {
             Box::pin(async move {
-                if known.idle_for < TRY_AFTER_IDLE {
-                    return Ok(true);
-                }
-                Ok(matches!(tokio::time::timeout(TRY_WITHIN, connection.ping()).await, Ok(Ok(()))))
+                if known.idle_for < TRY_AFTER_IDLE { Ok(true) } else { answers(connection).await }
             })
         })
         .after_connect(|connection, _| {
@@ -95,8 +99,6 @@ async fn connect(address: &str, size: u32) -> Result<AnyPool, sqlx::Error> {
                 Ok(())
             })
         })
-        .connect(address)
-        .await
 }
 
 /// The cause in one line; a driver's error does not repeat the address.

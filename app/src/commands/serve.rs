@@ -40,6 +40,7 @@ pub(super) async fn run(arguments: Arguments, config: Config) -> Done {
             "TOLLKEEPER_ADDR: {address} can't be listened on: {error}; choose another port"
         ))
     })?;
+    services.replicas.join(services.stopping.clone()).await;
     let at = listener.local_addr().unwrap_or(address);
     greet(at, demo.as_deref(), &first_admin);
 

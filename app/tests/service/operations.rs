@@ -123,7 +123,8 @@ async fn old_window_rows_are_pruned_and_what_counts_is_kept() {
     let eve = site.key("eve@example.com", "acme");
     assert_eq!(eve.complete().await.status, 200);
     site.kill();
-    site.execute("INSERT INTO rate_limit_usage SELECT platform, model_id, key_id, kind, tokens, created_at_ms - 3 * 86400000 FROM rate_limit_usage")
+    site.execute("INSERT INTO rate_limit_usage (platform, model_id, key_id, kind, tokens, created_at_ms)
+                  SELECT platform, model_id, key_id, kind, tokens, created_at_ms - 3 * 86400000 FROM rate_limit_usage")
         .await;
     site.boot();
     let root = site.sign_in("root@example.com").await;
