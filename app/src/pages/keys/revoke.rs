@@ -4,6 +4,7 @@ use leptos::html::Dialog;
 use leptos::prelude::*;
 use leptos_router::NavigateOptions;
 use leptos_router::hooks::use_navigate;
+use server_fn::ServerFn;
 use tollkeeper::model::KeyRow;
 
 use crate::backend::keys::RevokeKey;
@@ -41,7 +42,7 @@ pub(super) fn RevokeDialog(row: KeyRow, revoke: ServerAction<RevokeKey>) -> impl
                     <dd>"revoked"</dd>
                 </div>
             </dl>
-            <FormAlert function=<RevokeKey as server_fn::ServerFn>::PATH />
+            <FormAlert function=RevokeKey::PATH />
             {move || failed().map(|error| view! { <Alert>{sentence(&error.0)}</Alert> })}
             <ActionForm action=revoke>
                 <input type="hidden" name="id" value=row.id />

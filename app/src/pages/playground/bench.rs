@@ -1,7 +1,6 @@
 //! The page: what to ask on top, what was answered below, limits and the dashboard beside it.
 
 use leptos::prelude::*;
-use leptos_meta::Title;
 use leptos_router::hooks::use_query_map;
 
 use super::form::PromptForm;
@@ -10,10 +9,21 @@ use super::log::Log;
 use super::start::Start;
 use super::state::State;
 use crate::backend::playground::{Playground, playground, preview};
-use crate::components::{SpecCards, set_status};
+use crate::browser::live::live;
+use crate::components::{Alert, Fault, Guard, Need, PageHead, SpecCards, set_status};
 
 #[component]
 pub(crate) fn PlaygroundPage() -> impl IntoView {
+    view! {
+        <Guard need=Need::Models>
+            <PageHead title="Playground">"Try what the models make of your sources and dashboards."</PageHead>
+            <Loaded />
+        </Guard>
+    }
+}
+
+#[component]
+fn Loaded() -> impl IntoView {
     let query = use_query_map();
     let asked = move || {
         let value = |name: &str| query.with(|query| query.get(name).unwrap_or_default());
@@ -21,13 +31,11 @@ pub(crate) fn PlaygroundPage() -> impl IntoView {
     };
     let data = Resource::new_blocking(asked, |(source, dashboard)| playground(source, dashboard));
     view! {
-        <Title text="Playground" />
-        <h1>"Playground"</h1>
         <Suspense fallback=|| view! { <p class="dim">"Loading"</p> }>
             {move || Suspend::new(async move {
                 match data.await {
                     Ok(data) => view! { <Bench data /> }.into_any(),
-                    Err(error) => view! { <p role="alert">{error.to_string()}</p> }.into_any(),
+                    Err(error) => view! { <Fault error=error.0 /> }.into_any(),
                 }
             })}
         </Suspense>
@@ -45,7 +53,8 @@ fn Bench(data: Playground) -> impl IntoView {
     let seed = data.limits.clone();
     let state = State::new(data);
     let workspace = Memo::new(move |_| state.workspace());
-    let limits = live_limits(seed, workspace.into());
+    let address = move || workspace.get().map(|id| format!("/api/live/limits/{id}"));
+    let limits = live(seed.map(|(_, limits)| limits), Signal::derive(address));
     let name = move || {
         workspace.get().map(|id| state.choice.with_value(|choice| choice.workspace_name(&id)))
     };
@@ -56,7 +65,7 @@ fn Bench(data: Playground) -> impl IntoView {
                     <PromptForm state />
                 </section>
                 <div class="refusal">
-                    {move || state.refusal.get().map(|sentence| view! { <p class="notice over" role="alert">{sentence}</p> })}
+                    {move || state.refusal.get().map(|sentence| view! { <Alert>{sentence}</Alert> })}
                 </div>
                 <section class="card conversation" aria-label="Answers">
                     <Show when=move || state.turns.with(Vec::is_empty)>

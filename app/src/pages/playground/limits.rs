@@ -47,8 +47,10 @@ fn BudgetMeter(budget: Option<BudgetState>) -> impl IntoView {
 #[component]
 fn Meter(name: &'static str, used: u64, limit: u64, value: String, note: &'static str) -> impl IntoView {
     let share = percent(used, limit).min(SPENT_PERCENT);
+    let near = (NEAR_PERCENT..SPENT_PERCENT).contains(&share);
+    let spent = share >= SPENT_PERCENT;
     view! {
-        <div class="meter" class:warn=(NEAR_PERCENT..SPENT_PERCENT).contains(&share) class:over=share >= SPENT_PERCENT>
+        <div class="meter" class:warn=near class:over=spent>
             <p>
                 <span>{name}</span>
                 <span class="share">{value.clone()}</span>

@@ -7,7 +7,7 @@ use tollkeeper::model::fmt::{counted, thousands};
 
 use super::state::{State, Target};
 use super::turn::{Outcome, Turn};
-use crate::components::SpecCards;
+use crate::components::{Alert, SpecCards};
 
 /// The model that is built in, for trying things out.
 const DEMO_MODEL: &str = "demo-1";
@@ -65,7 +65,7 @@ fn outcome_view(outcome: Outcome) -> impl IntoView {
         Outcome::Running => EitherOf4::A(()),
         Outcome::Done { model, usage, steps } => EitherOf4::B(view! { <UsageLine model usage steps /> }),
         Outcome::Stopped => EitherOf4::C(view! { <p class="dim small">"You stopped the answer here. It is charged as far as it came."</p> }),
-        Outcome::Failed(sentence) => EitherOf4::D(view! { <p class="notice over" role="alert">{sentence}</p> }),
+        Outcome::Failed(sentence) => EitherOf4::D(view! { <Alert>{sentence}</Alert> }),
     }
 }
 
