@@ -1,33 +1,90 @@
 //! The pages as an axum router, to be merged with the API's.
 
 use axum::Router;
-use axum::http::{HeaderName, HeaderValue, header};
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
+use axum::routing::{MethodRouter, post};
 use leptos::config::LeptosOptions;
 use leptos::nonce::use_nonce;
 use leptos::prelude::{provide_context, use_context};
 use leptos_axum::{LeptosRoutes, ResponseOptions, generate_route_list};
+use server_fn::error::FromServerFnError as _;
+use tollkeeper::identity::Caller;
+use tollkeeper::services::Services;
 
-use crate::App;
-use crate::assets;
+use crate::app::{App, Failed};
+use crate::backend::posted::Form;
+use crate::backend::{PageError, keys, playground, posted};
+use crate::backend::request::{FUNCTIONS, takes_html};
 use crate::document::shell;
+use crate::{account, assets};
 
 /// Pages, server functions (under `/_fn`) and the files they need.
 ///
-/// `services` is what pages and server functions find in their context, by `expect_context::<S>()`.
-///
 /// The router has a fallback, the page that says 404: what is merged with it must have none, and must answer
-/// unknown addresses below its own prefixes itself.
-pub fn pages<S: Clone + Send + Sync + 'static>(services: S) -> Router {
+/// unknown addresses below its own prefixes itself. It needs the session of each request, which
+/// `tollkeeper::api::with_layers` gives it.
+pub fn pages(services: Services) -> Router {
     let options = LeptosOptions::builder().output_name("tollkeeper").build();
-    let context = move || {
-        provide_context(services.clone());
-        set_page_headers();
+    let context = {
+        let services = services.clone();
+        move || {
+            provide_context(services.clone());
+            set_page_headers();
+        }
     };
     Router::new()
         .leptos_routes_with_context(&options, generate_route_list(App), context.clone(), shell)
-        .merge(assets::routes())
+        .route("/playground", answered_by_page(&services, &context, playground::answer))
+        .route("/settings/keys", answered_by_page(&services, &context, keys::answer))
         .fallback(leptos_axum::render_app_async_with_context(context, shell))
         .with_state(options)
+        .layer(from_fn_with_state(services.clone(), errors_as_pages))
+        .layer(from_fn_with_state(services, account::know))
+        .merge(assets::routes())
+}
+
+/// The address of a page at which its form is sent too: `work` is done, and the page shows what came of it.
+fn answered_by_page<S, W, F, T>(
+    services: &Services,
+    context: &(impl Fn() + Clone + Send + Sync + 'static),
+    work: W,
+) -> MethodRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    W: FnOnce(Services, Caller, Form) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = T> + Send,
+    T: Clone + Send + Sync + 'static,
+{
+    let (services, context) = (services.clone(), context.clone());
+    post(move |request: Request| posted::answer(services, context, request, work))
+}
+
+/// What a form is answered that failed and leads nowhere, such as one sent without the right to it: a page.
+async fn errors_as_pages(State(services): State<Services>, request: Request, next: Next) -> Response {
+    if !request.uri().path().starts_with(FUNCTIONS) || !takes_html(request.headers()) {
+        return next.run(request).await;
+    }
+    let mut again = Request::new(Body::empty());
+    *again.uri_mut() = request.uri().clone();
+    again.headers_mut().clone_from(request.headers());
+    again.extensions_mut().clone_from(request.extensions());
+    let response = next.run(request).await;
+    let failed = response.headers().contains_key(server_fn::error::SERVER_FN_ERROR_HEADER);
+    if !failed || response.status() == StatusCode::SEE_OTHER {
+        return response;
+    }
+    let body = to_bytes(response.into_body(), usize::MAX).await.unwrap_or_default();
+    let PageError(error) = PageError::de(body);
+    let context = move || {
+        provide_context(services.clone());
+        provide_context(Failed(Some(error.clone())));
+        set_page_headers();
+    };
+    leptos_axum::render_app_async_with_context(context, shell)(again).await
 }
 
 /// Called for pages and for server functions alike. Of these only pages have a nonce, and need a policy.
@@ -72,7 +129,7 @@ mod tests {
             .header("cookie", cookie)
             .body(Body::empty())
             .unwrap();
-        pages(()).oneshot(request).await.unwrap()
+        served().await.oneshot(request).await.unwrap()
     }
 
     async fn text(response: Response) -> String {

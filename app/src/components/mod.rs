@@ -1,16 +1,33 @@
 //! The kit that pages are made of: small parts without knowledge of any page. Each is complete in the
 //! server's HTML, and none carries a style attribute, which the content security policy would block.
 
+mod alert;
 mod brand;
 mod button;
+mod fault;
 mod field;
+mod figure;
+mod frame;
 mod gate;
+mod guard;
+mod head;
+mod lead;
+mod moment;
+mod spec;
 mod status;
 pub(crate) mod theme;
 
+pub(crate) use alert::{Alert, FormAlert};
 pub(crate) use brand::Brand;
 pub(crate) use button::Button;
+pub(crate) use fault::{Fault, sentence};
 pub(crate) use field::Field;
+pub(crate) use frame::Frame;
 pub(crate) use gate::Gate;
+pub(crate) use guard::{Guard, Need};
+pub(crate) use head::PageHead;
+pub(crate) use lead::Lead;
+pub(crate) use moment::Moment;
+pub(crate) use spec::SpecCards;
 pub(crate) use status::set_status;
 pub(crate) use theme::ThemeSwitch;

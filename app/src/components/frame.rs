@@ -1,0 +1,119 @@
+//! The frame of the pages of those who signed in: navigation at the side (above, on a phone), the account at its end.
+
+use leptos::prelude::*;
+use leptos_router::components::{A, Outlet};
+use server_fn::ServerFn;
+use tollkeeper::model::{Me, WorkspaceId};
+
+use crate::account::{Account, known};
+use crate::backend::account::{SelectWorkspace, SignOut};
+use crate::components::{Brand, Button, ThemeSwitch};
+
+#[component]
+pub(crate) fn Frame() -> impl IntoView {
+    let account = known().ok().flatten();
+    view! {
+        <div class="frame">
+            <a class="skip" href="#content">
+                "Skip to the page"
+            </a>
+            <header class="side">
+                <Brand />
+                {account.clone().map(|account| view! { <Navigation me=account.me /> })}
+                {account.map(|account| view! { <AccountMenu account /> })}
+            </header>
+            <main id="content" tabindex="-1">
+                <Outlet />
+            </main>
+        </div>
+    }
+}
+
+/// Links to the pages that this person may see.
+#[component]
+fn Navigation(me: Me) -> impl IntoView {
+    let link = |shown: bool, href: &'static str, text: &'static str| {
+        shown.then(|| {
+            view! {
+                <li>
+                    <A href>{text}</A>
+                </li>
+            }
+        })
+    };
+    view! {
+        <nav aria-label="Main">
+            <ul>
+                {link(me.calls_models(), "/playground", "Playground")}
+                {link(me.sees_workspaces(), "/settings/workspaces", "Workspaces")}
+                {link(me.calls_models(), "/settings/keys", "Keys")}
+                {link(me.admin, "/settings/audit", "Audit")}
+            </ul>
+        </nav>
+    }
+}
+
+#[component]
+fn AccountMenu(account: Account) -> impl IntoView {
+    let Account { me, workspaces } = account;
+    let initial: String = me.email.chars().next().map(|c| c.to_uppercase().collect()).unwrap_or_default();
+    let role = if me.admin { "Platform admin".to_owned() } else { roles(&me) };
+    view! {
+        <details class="account">
+            <summary>
+                <span class="initial" aria-hidden="true">
+                    {initial}
+                </span>
+                <span class="email">
+                    <span class="visually-hidden">"Account "</span>
+                    {me.email.clone()}
+                </span>
+            </summary>
+            <div class="account-menu card">
+                <p class="dim">{role}</p>
+                <WorkspaceChoice selected=me.selected_workspace workspaces />
+                <ThemeSwitch />
+                <form method="post" action=SignOut::PATH>
+                    <Button>"Sign out"</Button>
+                </form>
+            </div>
+        </details>
+    }
+}
+
+/// In which workspace things are made that have none of their own, such as a source's draft.
+#[component]
+fn WorkspaceChoice(selected: Option<WorkspaceId>, workspaces: Vec<(WorkspaceId, String)>) -> impl IntoView {
+    if workspaces.len() < 2 {
+        let only = workspaces.into_iter().next();
+        return only.map(|(_, name)| view! { <p>"Workspace: " {name}</p> }).into_any();
+    }
+    let options = workspaces
+        .into_iter()
+        .map(|(id, name)| {
+            view! {
+                <option value=id.to_string() selected=selected.as_ref() == Some(&id)>
+                    {name}
+                </option>
+            }
+        })
+        .collect_view();
+    view! {
+        <form class="workspace-choice" method="post" action=SelectWorkspace::PATH>
+            <label for="workspace">"Workspace"</label>
+            <select id="workspace" name="workspace">
+                {options}
+            </select>
+            <Button>"Switch"</Button>
+        </form>
+    }
+    .into_any()
+}
+
+/// `editor` where the roles are all the same, else each once.
+fn roles(me: &Me) -> String {
+    let mut roles: Vec<&str> = me.memberships.iter().map(|membership| membership.role.as_str()).collect();
+    roles.sort_unstable();
+    roles.dedup();
+    if roles.is_empty() { "No workspace".to_owned() } else { roles.join(", ") }
+}
