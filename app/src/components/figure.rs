@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use leptos::either::EitherOf4;
 use leptos::prelude::*;
 use tollkeeper::model::dashboard::WidgetKind;
 use tollkeeper::model::figures::{Figure, Point};
@@ -16,10 +15,10 @@ const EDGE: f64 = 4.0;
 #[component]
 pub(crate) fn FigureView(kind: WidgetKind, figure: Figure) -> impl IntoView {
     match kind {
-        WidgetKind::Metric => EitherOf4::A(view! { <Metric figure /> }),
-        WidgetKind::Bar => EitherOf4::B(view! { <Bars figure /> }),
-        WidgetKind::Line => EitherOf4::C(view! { <Line figure /> }),
-        WidgetKind::Table => EitherOf4::D(view! { <Rows figure /> }),
+        WidgetKind::Metric => view! { <Metric figure /> }.into_any(),
+        WidgetKind::Bar => view! { <Bars figure /> }.into_any(),
+        WidgetKind::Line => view! { <Line figure /> }.into_any(),
+        WidgetKind::Table => view! { <Rows figure /> }.into_any(),
     }
 }
 

@@ -26,6 +26,7 @@ pub(crate) fn SpecCards(spec: Spec, #[prop(optional)] figures: Vec<Option<Figure
             <ul class="widgets">{cards}</ul>
         </section>
     }
+    .into_any()
 }
 
 #[component]
@@ -45,6 +46,7 @@ fn WidgetCard(widget: Widget, figure: Option<Figure>) -> impl IntoView {
             <p class="query">{query_view(widget.query)}</p>
         </li>
     }
+    .into_any()
 }
 
 /// `sum of amount by region`, the columns set apart.

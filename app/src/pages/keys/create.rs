@@ -48,6 +48,7 @@ pub(super) fn CreateCard(keys: Keys, create: ServerAction<CreateKey>) -> impl In
             </form>
         </section>
     }
+    .into_any()
 }
 
 /// The key that was just made, or why none was.
@@ -59,6 +60,7 @@ pub(super) fn NewKeyNotice(made: Signal<Option<Result<NewKey, Error>>>) -> impl 
             Err(error) => view! { <Alert>{sentence(&error)}</Alert> }.into_any(),
         })}
     }
+    .into_any()
 }
 
 #[component]
@@ -84,4 +86,5 @@ fn NewKeyCard(made: NewKey) -> impl IntoView {
             <p class="dim small" role="status">{move || copied.get()}</p>
         </section>
     }
+    .into_any()
 }

@@ -78,4 +78,5 @@ fn KeysView(keys: Keys, create: ServerAction<CreateKey>, revoke: ServerAction<Re
             {move || asked.get().map(|row| view! { <RevokeDialog row revoke /> })}
         </div>
     }
+    .into_any()
 }

@@ -53,4 +53,5 @@ pub(super) fn RevokeDialog(row: KeyRow, revoke: ServerAction<RevokeKey>) -> impl
             </ActionForm>
         </dialog>
     }
+    .into_any()
 }

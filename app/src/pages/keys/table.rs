@@ -75,6 +75,7 @@ fn Row(row: KeyRow, now: Timestamp, of_all: bool) -> impl IntoView {
             <td class="number">{revoke}</td>
         </tr>
     }
+    .into_any()
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

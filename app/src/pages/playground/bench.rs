@@ -113,6 +113,7 @@ fn DashboardNow(state: State) -> impl IntoView {
             })}
         </Transition>
     }
+    .into_any()
 }
 
 #[component]

@@ -114,6 +114,7 @@ pub(super) fn PromptForm(state: State) -> impl IntoView {
             </div>
         </form>
     }
+    .into_any()
 }
 
 /// Records under the names of their workspaces, where there are several.

@@ -18,6 +18,7 @@ pub(super) fn LimitMeters(#[prop(into)] state: Signal<Option<LimitState>>) -> im
             })}
         </div>
     }
+    .into_any()
 }
 
 #[component]

@@ -1,6 +1,5 @@
 //! What was asked and answered, oldest first.
 
-use leptos::either::EitherOf4;
 use leptos::prelude::*;
 use tollkeeper::model::Usage;
 use tollkeeper::model::fmt::{counted, thousands};
@@ -21,6 +20,7 @@ pub(super) fn Log(state: State) -> impl IntoView {
             </For>
         </div>
     }
+    .into_any()
 }
 
 #[component]
@@ -58,14 +58,15 @@ fn TurnView(state: State, turn: Turn) -> impl IntoView {
             </div>
         </article>
     }
+    .into_any()
 }
 
 fn outcome_view(outcome: Outcome) -> impl IntoView {
     match outcome {
-        Outcome::Running => EitherOf4::A(()),
-        Outcome::Done { model, usage, steps } => EitherOf4::B(view! { <UsageLine model usage steps /> }),
-        Outcome::Stopped => EitherOf4::C(view! { <p class="dim small">"You stopped the answer here. It is charged as far as it came."</p> }),
-        Outcome::Failed(sentence) => EitherOf4::D(view! { <Alert>{sentence}</Alert> }),
+        Outcome::Running => ().into_any(),
+        Outcome::Done { model, usage, steps } => view! { <UsageLine model usage steps /> }.into_any(),
+        Outcome::Stopped => view! { <p class="dim small">"You stopped the answer here. It is charged as far as it came."</p> }.into_any(),
+        Outcome::Failed(sentence) => view! { <Alert>{sentence}</Alert> }.into_any(),
     }
 }
 

@@ -42,6 +42,7 @@ pub(super) fn Start(state: State) -> impl IntoView {
             </div>
         </div>
     }
+    .into_any()
 }
 
 /// Puts the words where they can be changed and sent.
