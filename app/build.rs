@@ -20,11 +20,7 @@ fn main() -> io::Result<()> {
 
     // A folder without a manifest is a bundle that is being made, or whose making failed.
     let manifest = site.join("manifest.json");
-    let bundled = if manifest.is_file() {
-        files_under(&site.join("pkg"))?
-    } else {
-        Vec::new()
-    };
+    let bundled = if manifest.is_file() { files_under(&site.join("pkg"))? } else { Vec::new() };
 
     let mut table = String::from("const FILES: &[Asset] = &[\n");
     for file in files_under(&public)? {
@@ -34,34 +30,21 @@ fn main() -> io::Result<()> {
         add(&mut table, "pkg/", &site.join("pkg"), &file)?;
     }
     table.push_str("];\n");
-    let manifest = manifest
-        .is_file()
-        .then(|| fs::read_to_string(&manifest))
-        .transpose()?;
+    let manifest = manifest.is_file().then(|| fs::read_to_string(&manifest)).transpose()?;
     writeln!(table, "const MANIFEST: Option<&str> = {manifest:?};").map_err(io::Error::other)?;
     fs::write(path_from("OUT_DIR")?.join("assets.rs"), table)
 }
 
 /// One line of the table, unless the file is a compressed copy: those go with their original.
 fn add(table: &mut String, prefix: &str, folder: &Path, file: &Path) -> io::Result<()> {
-    if file
-        .extension()
-        .is_some_and(|extension| extension == "br" || extension == "gz")
-    {
+    if file.extension().is_some_and(|extension| extension == "br" || extension == "gz") {
         return Ok(());
     }
-    let name = file
-        .strip_prefix(folder)
-        .map_err(io::Error::other)?
-        .to_string_lossy();
+    let name = file.strip_prefix(folder).map_err(io::Error::other)?.to_string_lossy();
     let file = file.to_string_lossy();
     let copy = |extension: &str| {
         let copy = format!("{file}.{extension}");
-        if Path::new(&copy).is_file() {
-            format!("Some(include_bytes!({copy:?}))")
-        } else {
-            "None".to_owned()
-        }
+        if Path::new(&copy).is_file() { format!("Some(include_bytes!({copy:?}))") } else { "None".to_owned() }
     };
     writeln!(
         table,

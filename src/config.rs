@@ -11,8 +11,6 @@ use crate::model::{Limit, ids};
 use crate::providers::SingleModel;
 use crate::store::DatabaseUrl;
 
-/// Requests a UTC day over all models of one OpenRouter key, unless set otherwise.
-const OPENROUTER_DAILY_CAP: u64 = 1_000;
 const CAP_PREFIX: &str = "PROVIDER_DAILY_REQUEST_CAP_";
 
 #[derive(Debug, Clone)]
@@ -24,7 +22,7 @@ pub struct Config {
     pub budget_mode: BudgetMode,
     /// The one configured model, when no pool is applied.
     pub single_model: Option<SingleModel>,
-    /// By platform as the variable's name has it; no entry is no cap.
+    /// By platform as the variable's name has it; 0 disables, and no entry leaves it to the platform's default.
     pub daily_request_caps: HashMap<String, u64>,
     pub first_admin: Option<FirstAdmin>,
     /// None: a file beside the database.
@@ -90,10 +88,8 @@ impl Config {
 
     /// The variables whose 0 switches a limit off, for the warning in production.
     pub fn disabled_limits(&self) -> Vec<&'static str> {
-        let limits = [
-            ("LLM_RATE_PER_MINUTE", self.defaults.rate),
-            ("LLM_DAILY_TOKEN_BUDGET", self.defaults.budget),
-        ];
+        let limits =
+            [("LLM_RATE_PER_MINUTE", self.defaults.rate), ("LLM_DAILY_TOKEN_BUDGET", self.defaults.budget)];
         limits.into_iter().filter(|(_, limit)| *limit == Limit::Disabled).map(|(name, _)| name).collect()
     }
 
@@ -184,7 +180,8 @@ impl Env<'_> {
             (None, None) => return None,
             (Some(base_url), Some(model)) => (base_url, model),
             (Some(_), None) => {
-                self.faults.push("LLM_MODEL: not set, although LLM_BASE_URL is; it takes the model's id".into());
+                self.faults
+                    .push("LLM_MODEL: not set, although LLM_BASE_URL is; it takes the model's id".into());
                 return None;
             }
             (None, Some(_)) => {
@@ -213,15 +210,14 @@ impl Env<'_> {
     }
 
     fn caps(&mut self) -> HashMap<String, u64> {
-        let mut caps = HashMap::from([("OPENROUTER".to_owned(), OPENROUTER_DAILY_CAP)]);
+        let mut caps = HashMap::new();
         let mut names: Vec<&String> = self.vars.keys().filter(|name| name.starts_with(CAP_PREFIX)).collect();
         names.sort();
         for name in names {
             let Some(value) = self.get(name) else { continue };
             let platform = name[CAP_PREFIX.len()..].to_owned();
             match parse_limit(&value, RATE_MAX) {
-                Ok(Limit::Of(cap)) => drop(caps.insert(platform, cap)),
-                Ok(Limit::Disabled) => drop(caps.remove(&platform)),
+                Ok(cap) => drop(caps.insert(platform, cap.number())),
                 Err(accepted) => self.fault(name, &value, &accepted),
             }
         }
@@ -229,8 +225,7 @@ impl Env<'_> {
     }
 
     fn first_admin(&mut self) -> Option<FirstAdmin> {
-        let (email, password) =
-            (self.get("TOLLKEEPER_ADMIN_EMAIL"), self.get("TOLLKEEPER_ADMIN_PASSWORD"));
+        let (email, password) = (self.get("TOLLKEEPER_ADMIN_EMAIL"), self.get("TOLLKEEPER_ADMIN_PASSWORD"));
         let (name, accepted) = match (email, password) {
             (None, None) => return None,
             (Some(email), Some(password)) => {
@@ -240,7 +235,8 @@ impl Env<'_> {
                 };
                 if !(12..=1024).contains(&password.chars().count()) {
                     self.faults.push(
-                        "TOLLKEEPER_ADMIN_PASSWORD: too short or too long; it takes 12 to 1024 characters".into(),
+                        "TOLLKEEPER_ADMIN_PASSWORD: too short or too long; it takes 12 to 1024 characters"
+                            .into(),
                     );
                 }
                 return Some(FirstAdmin { email: normal, password });
@@ -278,7 +274,7 @@ mod tests {
         let config = read(&[]).unwrap();
         assert_eq!(config.addr.to_string(), "127.0.0.1:3000");
         assert_eq!(config.defaults, Defaults { rate: Limit::Of(20), budget: Limit::Of(2_000_000) });
-        assert_eq!(config.daily_request_caps, HashMap::from([("OPENROUTER".into(), 1_000)]));
+        assert_eq!(config.daily_request_caps, HashMap::new());
         assert_eq!(config.secret_key_file(), PathBuf::from("data/tollkeeper.key"));
         assert!(config.disabled_limits().is_empty());
     }
@@ -307,17 +303,21 @@ mod tests {
                 "TOLLKEEPER_ADMIN_EMAIL" => "TOLLKEEPER_ADMIN_PASSWORD",
                 name => name,
             };
-            assert!(faults.iter().any(|fault| fault.starts_with(&format!("{named}: "))), "{name}: {faults:#?}");
+            assert!(
+                faults.iter().any(|fault| fault.starts_with(&format!("{named}: "))),
+                "{name}: {faults:#?}"
+            );
         }
     }
 
     #[test]
-    fn caps_are_by_platform_and_zero_takes_the_default_away() {
+    fn caps_are_by_platform_and_zero_is_kept() {
         let config = read(&[
             ("PROVIDER_DAILY_REQUEST_CAP_OPENROUTER", "0"),
             ("PROVIDER_DAILY_REQUEST_CAP_MY_PLATFORM", "7"),
         ]);
-        assert_eq!(config.unwrap().daily_request_caps, HashMap::from([("MY_PLATFORM".into(), 7)]));
+        let caps = HashMap::from([("OPENROUTER".into(), 0), ("MY_PLATFORM".into(), 7)]);
+        assert_eq!(config.unwrap().daily_request_caps, caps);
     }
 
     #[test]

@@ -12,12 +12,13 @@ use crate::services::Services;
 /// # Errors
 /// What `RUST_LOG` accepts, as a sentence.
 pub fn log(filter: &str, json: bool) -> Result<(), String> {
-    let filter = EnvFilter::builder()
-        .parse(filter)
-        .map_err(|_| "RUST_LOG: is not accepted; it takes a filter like info or tollkeeper=debug,info".to_owned())?;
+    let filter = EnvFilter::builder().parse(filter).map_err(|_| {
+        "RUST_LOG: is not accepted; it takes a filter like info or tollkeeper=debug,info".to_owned()
+    })?;
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     // Fails only when a test has set one already.
-    let _ = if json { lines.json().flatten_event(true).try_init() } else { lines.with_ansi(false).try_init() };
+    let _ =
+        if json { lines.json().flatten_event(true).try_init() } else { lines.with_ansi(false).try_init() };
     Ok(())
 }
 
@@ -26,10 +27,14 @@ pub async fn render(services: &Services) -> Result<String, Error> {
     let usage = crate::ledger::read::totals(&services.store).await?;
     let mut tokens =
         Metric::counter("tollkeeper_llm_tokens_total", "Tokens of finished model requests, by the ledger.");
-    let mut requests = Metric::counter("tollkeeper_llm_requests_total", "Finished model requests, by the ledger.");
+    let mut requests =
+        Metric::counter("tollkeeper_llm_requests_total", "Finished model requests, by the ledger.");
     for row in &usage {
-        let labels =
-            [("workspace", row.workspace.as_str()), ("route", row.route.as_str()), ("model", row.model.as_str())];
+        let labels = [
+            ("workspace", row.workspace.as_str()),
+            ("route", row.route.as_str()),
+            ("model", row.model.as_str()),
+        ];
         let [workspace, route, model] = labels;
         tokens.sample(&[workspace, route, model, ("direction", "input")], row.input_tokens);
         tokens.sample(&[workspace, route, model, ("direction", "output")], row.output_tokens);
@@ -54,7 +59,8 @@ impl Metric {
     }
 
     fn sample(&mut self, labels: &[(&str, &str)], value: u64) {
-        let labels: Vec<String> = labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+        let labels: Vec<String> =
+            labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
         let _ = writeln!(self.0, "{}{{{}}} {value}", self.1, labels.join(","));
     }
 }

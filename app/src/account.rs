@@ -55,7 +55,8 @@ pub(crate) async fn know(
             return Ok(None);
         };
         let me = caller.me();
-        let mut ids: Vec<WorkspaceId> = me.memberships.iter().map(|membership| membership.workspace.clone()).collect();
+        let mut ids: Vec<WorkspaceId> =
+            me.memberships.iter().map(|membership| membership.workspace.clone()).collect();
         ids.extend(me.selected_workspace.clone().filter(|selected| !ids.contains(selected)));
         let workspaces = services.directory.workspaces(Some(&ids), &Default::default()).await?;
         let workspaces = workspaces.into_iter().map(|workspace| (workspace.id, workspace.name)).collect();

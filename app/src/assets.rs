@@ -42,15 +42,10 @@ pub(crate) fn bundle() -> Option<&'static Bundle> {
 pub(crate) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
     let mut router = Router::new()
         // Asked for by old browsers and by bookmarks; every current one takes SVG.
-        .route(
-            "/favicon.ico",
-            get(|headers: HeaderMap| async move { answer("/favicon.svg", &headers) }),
-        );
+        .route("/favicon.ico", get(|headers: HeaderMap| async move { answer("/favicon.svg", &headers) }));
     for asset in FILES {
-        router = router.route(
-            asset.path,
-            get(move |headers: HeaderMap| async move { asset.answer(&headers) }),
-        );
+        router =
+            router.route(asset.path, get(move |headers: HeaderMap| async move { asset.answer(&headers) }));
     }
     router
 }
@@ -67,20 +62,10 @@ impl Asset {
         let (encoding, bytes) = self.best_for(request);
         let mut response = Response::new(Body::from(bytes));
         let headers = response.headers_mut();
-        headers.insert(
-            header::CONTENT_TYPE,
-            HeaderValue::from_static(content_type(self.path)),
-        );
-        let caching = if self.path.starts_with("/pkg/") {
-            IMMUTABLE
-        } else {
-            AN_HOUR
-        };
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type(self.path)));
+        let caching = if self.path.starts_with("/pkg/") { IMMUTABLE } else { AN_HOUR };
         headers.insert(header::CACHE_CONTROL, caching);
-        headers.insert(
-            header::X_CONTENT_TYPE_OPTIONS,
-            HeaderValue::from_static("nosniff"),
-        );
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         if self.brotli.is_some() || self.gzip.is_some() {
             headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
         }
@@ -94,8 +79,7 @@ impl Asset {
         [("br", self.brotli), ("gzip", self.gzip)]
             .into_iter()
             .find_map(|(encoding, copy)| {
-                copy.filter(|_| accepts(request, encoding))
-                    .map(|bytes| (Some(encoding), bytes))
+                copy.filter(|_| accepts(request, encoding)).map(|bytes| (Some(encoding), bytes))
             })
             .unwrap_or((None, self.plain))
     }
@@ -110,10 +94,7 @@ fn accepts(request: &HeaderMap, encoding: &str) -> bool {
         .flat_map(|value| value.split(','))
         .any(|offer| {
             let (name, weight) = offer.split_once(';').unwrap_or((offer, "q=1"));
-            let weight = weight
-                .trim()
-                .strip_prefix("q=")
-                .and_then(|number| number.parse::<f32>().ok());
+            let weight = weight.trim().strip_prefix("q=").and_then(|number| number.parse::<f32>().ok());
             name.trim().eq_ignore_ascii_case(encoding) && weight.is_none_or(|weight| weight > 0.0)
         })
 }
@@ -133,12 +114,8 @@ fn content_type(path: &str) -> &'static str {
 mod tests {
     use super::*;
 
-    const ASSET: Asset = Asset {
-        path: "/pkg/a.js",
-        plain: b"plain",
-        brotli: Some(b"brotli"),
-        gzip: Some(b"gzip"),
-    };
+    const ASSET: Asset =
+        Asset { path: "/pkg/a.js", plain: b"plain", brotli: Some(b"brotli"), gzip: Some(b"gzip") };
 
     fn asked_with(accept: &'static str) -> HeaderMap {
         HeaderMap::from_iter([(header::ACCEPT_ENCODING, HeaderValue::from_static(accept))])
@@ -158,13 +135,7 @@ mod tests {
         let caching =
             |asset: &Asset| asset.answer(&HeaderMap::new()).headers()[header::CACHE_CONTROL].clone();
         assert_eq!(caching(&ASSET), IMMUTABLE);
-        assert_eq!(
-            caching(&Asset {
-                path: "/robots.txt",
-                ..ASSET
-            }),
-            AN_HOUR
-        );
+        assert_eq!(caching(&Asset { path: "/robots.txt", ..ASSET }), AN_HOUR);
     }
 
     #[test]

@@ -19,8 +19,17 @@ mod tests {
             assert_eq!(local_path(good), Some(good));
         }
         for bad in [
-            "", "a", "//evil.example", "/\\evil.example", "\\/evil.example", "/\t/evil.example", "/\n/evil.example",
-            "https://evil.example", "javascript:alert(1)", " /", "/ü",
+            "",
+            "a",
+            "//evil.example",
+            "/\\evil.example",
+            "\\/evil.example",
+            "/\t/evil.example",
+            "/\n/evil.example",
+            "https://evil.example",
+            "javascript:alert(1)",
+            " /",
+            "/ü",
         ] {
             assert_eq!(local_path(bad), None, "{bad}");
         }

@@ -16,13 +16,14 @@ fn main() -> ExitCode {
     // Ends with exit code 2 where the arguments are wrong.
     let cli = Cli::parse();
     let workers = thread::available_parallelism().map_or(FEWEST_WORKERS, NonZero::get).max(FEWEST_WORKERS);
-    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            eprintln!("tollkeeper: the runtime can't be started: {error}");
-            return ExitCode::FAILURE;
-        }
-    };
+    let runtime =
+        match tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(error) => {
+                eprintln!("tollkeeper: the runtime can't be started: {error}");
+                return ExitCode::FAILURE;
+            }
+        };
     match runtime.block_on(cli.run()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Failed(why)) => {
@@ -30,7 +31,9 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
         Err(Failure::Usage(faults)) => {
-            faults.iter().for_each(|fault| eprintln!("tollkeeper: {fault}"));
+            for fault in faults {
+                eprintln!("tollkeeper: {fault}");
+            }
             ExitCode::from(2)
         }
     }

@@ -117,19 +117,76 @@ fn content_security_policy(nonce: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use axum::body::{Body, to_bytes};
-    use axum::http::{Request, StatusCode};
-    use axum::response::Response;
-    use tower::ServiceExt;
+    use std::collections::HashMap;
+    use std::sync::Arc;
+
+    use tollkeeper::api;
+    use tollkeeper::clock::SystemClock;
+    use tollkeeper::config::Config;
+    use tollkeeper::directory::demo::{DEMO_PASSWORD, make_demo};
+    use tollkeeper::store::Store;
+    use tower::ServiceExt as _;
 
     use super::*;
 
-    async fn get(path: &str, cookie: &str) -> Response {
-        let request = Request::get(path)
-            .header("cookie", cookie)
-            .body(Body::empty())
-            .unwrap();
-        served().await.oneshot(request).await.unwrap()
+    const ADMIN: &str = "admin@demo.local";
+    const SOURCE_ADMIN: &str = "ada@demo.local";
+    const EDITOR: &str = "eve@demo.local";
+    const VIEWER: &str = "vic@demo.local";
+
+    /// The server over the demo data, in a folder that goes with it.
+    struct Site {
+        router: Router,
+        _folder: tempfile::TempDir,
+    }
+
+    impl Site {
+        async fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let database = format!("sqlite://{}/tollkeeper.db", folder.path().display());
+            let config = Config::from_env(&HashMap::from([("DATABASE_URL".to_owned(), database)])).unwrap();
+            let store = Store::open(&config.database).await.unwrap();
+            let services = Services::start(config, store, Arc::new(SystemClock), true).await.unwrap();
+            make_demo(&services.store, &*services.clock).await.unwrap();
+            Self { router: api::with_layers(pages(services.clone()), &services), _folder: folder }
+        }
+
+        async fn ask(&self, request: Request) -> Response {
+            self.router.clone().oneshot(request).await.unwrap()
+        }
+
+        async fn get(&self, path: &str, cookie: &str) -> Response {
+            self.ask(Request::get(path).header("cookie", cookie).body(Body::empty()).unwrap()).await
+        }
+
+        /// Sends a form as a browser without script does.
+        async fn send(&self, path: &str, form: &str, from: &str, cookie: &str) -> Response {
+            let request = Request::post(path)
+                .header("content-type", "application/x-www-form-urlencoded")
+                .header("accept", "text/html,application/xhtml+xml")
+                .header("referer", format!("http://here.example{from}"))
+                .header("cookie", cookie);
+            self.ask(request.body(Body::from(form.to_owned())).unwrap()).await
+        }
+
+        async fn sign_in(&self, email: &str, password: &str, next: &str) -> Response {
+            let form = format!("email={email}&password={password}&next={next}");
+            self.send("/_fn/sign-in", &form, "/login?next=%2Fplayground", "").await
+        }
+
+        /// The cookie of someone's session.
+        async fn session_of(&self, email: &str) -> String {
+            cookie(&self.sign_in(email, DEMO_PASSWORD, "").await)
+        }
+    }
+
+    fn cookie(response: &Response) -> String {
+        let cookie = response.headers()[header::SET_COOKIE].to_str().unwrap();
+        cookie.split(';').next().unwrap().to_owned()
+    }
+
+    fn location(response: &Response) -> &str {
+        response.headers()[header::LOCATION].to_str().unwrap()
     }
 
     async fn text(response: Response) -> String {
@@ -139,12 +196,10 @@ mod tests {
 
     #[tokio::test]
     async fn every_answer_has_a_nonce_of_its_own() {
+        let site = Site::new().await;
         let policy = async || {
-            let response = get("/login", "").await;
-            response.headers()[header::CONTENT_SECURITY_POLICY]
-                .to_str()
-                .unwrap()
-                .to_owned()
+            let response = site.get("/login", "").await;
+            response.headers()[header::CONTENT_SECURITY_POLICY].to_str().unwrap().to_owned()
         };
         assert!(policy().await.contains("'nonce-"));
         assert_ne!(policy().await, policy().await);
@@ -152,33 +207,137 @@ mod tests {
 
     #[tokio::test]
     async fn the_theme_is_in_the_first_html() {
-        assert!(
-            text(get("/login", "theme=dark").await)
-                .await
-                .contains("data-theme=\"dark\"")
-        );
-        assert!(!text(get("/login", "").await).await.contains("data-theme"));
+        let site = Site::new().await;
+        assert!(text(site.get("/login", "theme=dark").await).await.contains("data-theme=\"dark\""));
+        assert!(!text(site.get("/login", "").await).await.contains("data-theme"));
     }
 
     #[tokio::test]
     async fn no_page_has_an_inline_style() {
-        for path in ["/login", "/nowhere"] {
-            let html = text(get(path, "").await).await;
+        let site = Site::new().await;
+        let admin = site.session_of(ADMIN).await;
+        for path in
+            ["/login", "/nowhere", "/settings/workspaces", "/settings/audit", "/settings/keys", "/playground"]
+        {
+            let html = text(site.get(path, &admin).await).await;
             assert!(!html.contains(" style=") && !html.contains("<style"), "{path}");
         }
     }
 
     #[tokio::test]
     async fn an_unknown_address_is_a_page_with_status_404() {
-        let response = get("/nowhere", "").await;
+        let response = Site::new().await.get("/nowhere", "").await;
         assert_eq!(response.status(), StatusCode::NOT_FOUND);
         assert!(text(response).await.contains("There is no page at this address."));
     }
 
     #[tokio::test]
     async fn static_files_are_served() {
+        let site = Site::new().await;
         for path in ["/favicon.svg", "/favicon.ico", "/robots.txt"] {
-            assert_eq!(get(path, "").await.status(), StatusCode::OK, "{path}");
+            assert_eq!(site.get(path, "").await.status(), StatusCode::OK, "{path}");
         }
+    }
+
+    #[tokio::test]
+    async fn strangers_are_led_to_the_sign_in_and_back() {
+        let site = Site::new().await;
+        let response = site.get("/settings/workspaces?search=a%20b", "").await;
+        assert_eq!(response.status(), StatusCode::SEE_OTHER);
+        assert_eq!(location(&response), "/login?next=%2Fsettings%2Fworkspaces%3Fsearch%3Da%2520b");
+        let response =
+            site.sign_in(ADMIN, DEMO_PASSWORD, "%2Fsettings%2Fworkspaces%3Fsearch%3Da%2520b").await;
+        assert_eq!(
+            (response.status(), location(&response)),
+            (StatusCode::SEE_OTHER, "/settings/workspaces?search=a%20b")
+        );
+    }
+
+    #[tokio::test]
+    async fn signing_in_leads_to_no_other_site() {
+        let site = Site::new().await;
+        for next in [
+            "https%3A%2F%2Fevil.example",
+            "%2F%2Fevil.example",
+            "%2F%5Cevil.example",
+            "%2F%09%2Fevil.example",
+        ] {
+            assert_eq!(location(&site.sign_in(ADMIN, DEMO_PASSWORD, next).await), "/", "{next}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_wrong_pair_comes_back_to_the_form_and_is_told_once() {
+        let site = Site::new().await;
+        let response = site.sign_in(ADMIN, "wrong", "").await;
+        assert_eq!(
+            (response.status(), location(&response)),
+            (StatusCode::SEE_OTHER, "/login?next=%2Fplayground")
+        );
+        let response = site.get("/login?next=%2Fplayground", &cookie(&response)).await;
+        assert!(response.headers()[header::SET_COOKIE].to_str().unwrap().starts_with("flash=; "));
+        let html = text(response).await;
+        assert!(html.contains("role=\"alert\"") && html.contains("value=\"/playground\""), "{html}");
+    }
+
+    #[tokio::test]
+    async fn an_error_in_the_address_is_not_shown() {
+        let site = Site::new().await;
+        let html =
+            text(site.get("/login?__path=%2F_fn%2Fsign-in&__err=eyJGb3JiaWRkZW4iOiJldmlsIn0", "").await)
+                .await;
+        assert!(!html.contains("role=\"alert\""));
+    }
+
+    #[tokio::test]
+    async fn the_start_page_leads_by_role() {
+        let site = Site::new().await;
+        for (email, to) in
+            [(ADMIN, "/settings/workspaces"), (SOURCE_ADMIN, "/settings/workspaces"), (EDITOR, "/playground")]
+        {
+            let response = site.get("/", &site.session_of(email).await).await;
+            assert_eq!((response.status(), location(&response)), (StatusCode::SEE_OTHER, to), "{email}");
+        }
+        assert_eq!(location(&site.get("/", "").await), "/login");
+        let response = site.get("/", &site.session_of(VIEWER).await).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        assert!(text(response).await.contains("viewer"));
+    }
+
+    #[tokio::test]
+    async fn pages_answer_by_role() {
+        let site = Site::new().await;
+        let paths = ["/settings/workspaces", "/settings/audit", "/settings/keys", "/playground"];
+        for (email, statuses) in [
+            (ADMIN, [200, 200, 200, 200]),
+            (SOURCE_ADMIN, [200, 403, 200, 200]),
+            (EDITOR, [403, 403, 200, 200]),
+            (VIEWER, [403, 403, 403, 403]),
+        ] {
+            let session = site.session_of(email).await;
+            for (path, status) in paths.into_iter().zip(statuses) {
+                assert_eq!(site.get(path, &session).await.status().as_u16(), status, "{email} {path}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_form_without_the_right_to_it_is_a_page_that_says_so() {
+        let site = Site::new().await;
+        let editor = site.session_of(EDITOR).await;
+        let response = site.send("/_fn/select-workspace", "workspace=nowhere", "/playground", &editor).await;
+        assert_eq!(response.status(), StatusCode::NOT_FOUND);
+        assert!(text(response).await.contains("Not found"));
+        let response = site.send("/_fn/select-workspace", "workspace=a", "/playground", "").await;
+        assert_eq!(location(&response), "/login?next=%2Fplayground");
+    }
+
+    #[tokio::test]
+    async fn signing_out_ends_the_session() {
+        let site = Site::new().await;
+        let editor = site.session_of(EDITOR).await;
+        let response = site.send("/_fn/sign-out", "", "/playground", &editor).await;
+        assert_eq!(location(&response), "/login");
+        assert_eq!(location(&site.get("/playground", &editor).await), "/login?next=%2Fplayground");
     }
 }

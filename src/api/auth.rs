@@ -76,9 +76,7 @@ where
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let caller = identify(parts, &Identity::from_ref(state))
-            .await?
-            .ok_or_else(sign_in_first)?;
+        let caller = identify(parts, &Identity::from_ref(state)).await?.ok_or_else(sign_in_first)?;
         match caller.via {
             Via::Session { .. } => Ok(SettingsCaller(caller)),
             Via::Key { .. } => {
@@ -124,13 +122,8 @@ where
     type Rejection = std::convert::Infallible;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Self::Rejection> {
-        let peer = parts
-            .extensions
-            .get::<ConnectInfo<SocketAddr>>()
-            .map(|info| info.0.ip());
-        Ok(ClientAddress(
-            Identity::from_ref(state).client_address(peer, &parts.headers),
-        ))
+        let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
+        Ok(ClientAddress(Identity::from_ref(state).client_address(peer, &parts.headers)))
     }
 }
 
@@ -138,9 +131,7 @@ where
 /// Unauthenticated where an API key was sent to a route that takes none.
 pub fn refuse_bearer(headers: &HeaderMap) -> Result<(), Error> {
     match bearer(headers) {
-        Some(_) => Err(Error::Unauthenticated(
-            "this route takes no API keys; sign in instead".into(),
-        )),
+        Some(_) => Err(Error::Unauthenticated("this route takes no API keys; sign in instead".into())),
         None => Ok(()),
     }
 }
@@ -150,18 +141,12 @@ pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(header::AUTHORIZATION)?.as_bytes();
     let end = value.iter().position(|b| *b == b' ').unwrap_or(value.len());
     let (scheme, rest) = value.split_at(end);
-    scheme
-        .eq_ignore_ascii_case(b"bearer")
-        .then(|| std::str::from_utf8(rest).unwrap_or("").trim())
+    scheme.eq_ignore_ascii_case(b"bearer").then(|| std::str::from_utf8(rest).unwrap_or("").trim())
 }
 
 async fn identify(parts: &Parts, identity: &Identity) -> Result<Option<Caller>, Error> {
     if let Some(key) = bearer(&parts.headers) {
-        return identity
-            .caller_of_key(key)
-            .await?
-            .map(Some)
-            .ok_or_else(invalid_key);
+        return identity.caller_of_key(key).await?.map(Some).ok_or_else(invalid_key);
     }
     match parts.extensions.get::<Session>() {
         Some(session) => identity.caller_of_session(session).await,
@@ -193,38 +178,16 @@ mod tests {
     async fn served() -> (Served, Client, String) {
         let routes = Router::new()
             .route("/signed", get(async |Signed(caller): Signed| caller.email))
-            .route(
-                "/session",
-                get(async |SessionOnly(caller): SessionOnly| caller.email),
-            )
-            .route(
-                "/settings",
-                get(async |SettingsCaller(caller): SettingsCaller| caller.email),
-            )
-            .route(
-                "/maybe",
-                get(async |MaybeSession(caller): MaybeSession| format!("{}", caller.is_some())),
-            )
+            .route("/session", get(async |SessionOnly(caller): SessionOnly| caller.email))
+            .route("/settings", get(async |SettingsCaller(caller): SettingsCaller| caller.email))
+            .route("/maybe", get(async |MaybeSession(caller): MaybeSession| format!("{}", caller.is_some())))
             .route("/v1/key", get(async |KeyOnly(caller): KeyOnly| caller.email));
         let served = Served::with(routes).await;
         served.site.workspace("acme").await;
-        served
-            .site
-            .user("ada@example.com", false, &[("acme", Role::Editor)])
-            .await;
-        let new = NewKey {
-            email: "ada@example.com",
-            workspace: &"acme".into(),
-            name: "ci",
-            expires_at: None,
-        };
-        let key = served
-            .site
-            .identity
-            .create_key(&Actor::Cli, new)
-            .await
-            .unwrap()
-            .key;
+        served.site.user("ada@example.com", false, &[("acme", Role::Editor)]).await;
+        let new =
+            NewKey { email: "ada@example.com", workspace: &"acme".into(), name: "ci", expires_at: None };
+        let key = served.site.identity.create_key(&Actor::Cli, new).await.unwrap().key;
         let ada = served.signed_in("ada@example.com").await;
         (served, ada, format!("Bearer {key}"))
     }
@@ -240,11 +203,7 @@ mod tests {
             ("/v1/key", 401, 200, 401),
         ] {
             assert_eq!(ada.get(path, &[]).await.status, session, "{path}");
-            assert_eq!(
-                anyone.get(path, &[("authorization", &key)]).await.status,
-                by_key,
-                "{path}"
-            );
+            assert_eq!(anyone.get(path, &[("authorization", &key)]).await.status, by_key, "{path}");
             assert_eq!(
                 ada.get(path, &[("authorization", &key)]).await.status,
                 by_key,
@@ -266,56 +225,22 @@ mod tests {
     async fn a_bad_bearer_is_401_even_with_a_good_cookie() {
         let (served, ada, key) = served().await;
         let long = format!("Bearer tk_{}", "x".repeat(4000));
-        for bad in [
-            "Bearer",
-            "Bearer ",
-            "bearer x",
-            "Bearer tk_'--",
-            &long,
-            &key[..key.len() - 1],
-        ] {
+        for bad in ["Bearer", "Bearer ", "bearer x", "Bearer tk_'--", &long, &key[..key.len() - 1]] {
             for path in ["/signed", "/session", "/settings", "/v1/key"] {
-                assert_eq!(
-                    ada.get(path, &[("authorization", bad)]).await.status,
-                    401,
-                    "{path} {bad}"
-                );
+                assert_eq!(ada.get(path, &[("authorization", bad)]).await.status, 401, "{path} {bad}");
             }
         }
         let lower = key.replace("Bearer ", "bearer  ");
-        assert_eq!(
-            served
-                .client()
-                .get("/signed", &[("authorization", &lower)])
-                .await
-                .status,
-            200
-        );
-        assert_eq!(
-            served
-                .client()
-                .get("/signed", &[("authorization", "Basic dTpw")])
-                .await
-                .status,
-            401
-        );
-        assert_eq!(
-            ada.get("/signed", &[("authorization", "Basic dTpw")])
-                .await
-                .status,
-            200
-        );
+        assert_eq!(served.client().get("/signed", &[("authorization", &lower)]).await.status, 200);
+        assert_eq!(served.client().get("/signed", &[("authorization", "Basic dTpw")]).await.status, 401);
+        assert_eq!(ada.get("/signed", &[("authorization", "Basic dTpw")]).await.status, 200);
     }
 
     #[tokio::test]
     async fn errors_have_the_shape_of_their_route() {
         let (served, ..) = served().await;
         assert!(served.client().get("/signed", &[]).await.json()["error"].is_string());
-        let openai = served
-            .client()
-            .get("/v1/key", &[("authorization", "Bearer x")])
-            .await
-            .json();
+        let openai = served.client().get("/v1/key", &[("authorization", "Bearer x")]).await.json();
         assert_eq!(openai["error"]["code"], "invalid_api_key");
     }
 
@@ -329,11 +254,7 @@ mod tests {
             "tollkeeper=' OR 1=1 --",
             "tollkeeper=AAAAAAAAAAAAAAAAAAAAAA",
         ] {
-            assert_eq!(
-                served.client().get("/signed", &[("cookie", odd)]).await.status,
-                401,
-                "{odd}"
-            );
+            assert_eq!(served.client().get("/signed", &[("cookie", odd)]).await.status, 401, "{odd}");
         }
     }
 
@@ -342,14 +263,7 @@ mod tests {
         let (served, ada, key) = served().await;
         served.site.run("UPDATE users SET removed_at_ms = 1").await;
         assert_eq!(ada.get("/signed", &[]).await.status, 401);
-        assert_eq!(
-            served
-                .client()
-                .get("/v1/key", &[("authorization", &key)])
-                .await
-                .status,
-            401
-        );
+        assert_eq!(served.client().get("/v1/key", &[("authorization", &key)]).await.status, 401);
     }
 
     #[tokio::test]
@@ -364,16 +278,10 @@ mod tests {
         let proxies = vec![Network::parse("10.0.0.1").unwrap()];
         site.identity = site.identity.with_trusted_proxies(proxies);
         let client = Served::on(site, routes).client();
-        for (path, seen) in [
-            ("/proxy", "Some(1.1.1.1)"),
-            ("/stranger", "Some(203.0.113.5)"),
-            ("/unknown", "None"),
-        ] {
-            assert_eq!(
-                client.get(path, &[("x-forwarded-for", "1.1.1.1")]).await.body,
-                seen,
-                "{path}"
-            );
+        for (path, seen) in
+            [("/proxy", "Some(1.1.1.1)"), ("/stranger", "Some(203.0.113.5)"), ("/unknown", "None")]
+        {
+            assert_eq!(client.get(path, &[("x-forwarded-for", "1.1.1.1")]).await.body, seen, "{path}");
         }
     }
 }

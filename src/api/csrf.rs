@@ -40,8 +40,7 @@ pub async fn refuse_other_origins(request: Request, next: Next) -> Response {
 }
 
 fn is_below(path: &str, root: &str) -> bool {
-    path.strip_prefix(root)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 fn is_own_origin(headers: &HeaderMap, uri: &Uri) -> bool {
@@ -63,12 +62,8 @@ fn is_own_origin(headers: &HeaderMap, uri: &Uri) -> bool {
     else {
         return false;
     };
-    let without_port = |authority: &str| {
-        authority
-            .strip_suffix(port)
-            .unwrap_or(authority)
-            .to_ascii_lowercase()
-    };
+    let without_port =
+        |authority: &str| authority.strip_suffix(port).unwrap_or(authority).to_ascii_lowercase();
     without_port(authority) == without_port(host)
 }
 
@@ -82,12 +77,8 @@ mod tests {
     async fn served() -> Served {
         let answer = any(async || "done");
         let paths = ["/api/x", "/v1/x", "/_fn/x", "/apix"];
-        Served::with(
-            paths
-                .into_iter()
-                .fold(Router::new(), |router, path| router.route(path, answer.clone())),
-        )
-        .await
+        Served::with(paths.into_iter().fold(Router::new(), |router, path| router.route(path, answer.clone())))
+            .await
     }
 
     const COOKIE: (&str, &str) = ("cookie", "tollkeeper=x");
@@ -118,11 +109,7 @@ mod tests {
                 status,
                 "{header}: {value}"
             );
-            assert_eq!(
-                served.client().get("/api/x", &headers).await.status,
-                200,
-                "{header}: {value}"
-            );
+            assert_eq!(served.client().get("/api/x", &headers).await.status, 200, "{header}: {value}");
         }
     }
 
@@ -141,11 +128,7 @@ mod tests {
                 200,
                 "{path}"
             );
-            assert_eq!(
-                status(path, &[foreign, COOKIE, ("authorization", "Basic x")]).await,
-                403,
-                "{path}"
-            );
+            assert_eq!(status(path, &[foreign, COOKIE, ("authorization", "Basic x")]).await, 403, "{path}");
         }
         for path in ["/_fn/x", "/apix"] {
             assert_eq!(status(path, &[foreign]).await, 403, "{path}");

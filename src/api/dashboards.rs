@@ -3,9 +3,9 @@
 use axum::Json;
 use axum::extract::State;
 
-use super::{Path, Query};
 use super::auth::Signed;
 use super::respond::{ApiResult, ErrorBody};
+use super::{Path, Query};
 use crate::directory::Page;
 use crate::model::Error;
 use crate::model::dashboard::DashboardRow;

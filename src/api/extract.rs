@@ -24,11 +24,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
 
 /// The bytes of a body that says it is JSON.
 pub async fn read_json_body<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Error> {
-    let kind = request
-        .headers()
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or("");
+    let kind =
+        request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
     let essence = kind.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
     if essence != "application/json" && !(essence.starts_with("application/") && essence.ends_with("+json")) {
         return Err(Error::UnsupportedMedia(
@@ -67,14 +64,11 @@ pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
 /// What serde found, without the value that it found.
 fn invalid(path: &str, found: &str) -> String {
     let quoted = |after: &str| {
-        found
-            .strip_prefix(after)
-            .and_then(|rest| rest.split('`').next())
-            .map(|name| match path {
-                "." | "" => name.to_owned(),
-                path if path.ends_with(name) => path.to_owned(),
-                path => format!("{path}.{name}"),
-            })
+        found.strip_prefix(after).and_then(|rest| rest.split('`').next()).map(|name| match path {
+            "." | "" => name.to_owned(),
+            path if path.ends_with(name) => path.to_owned(),
+            path => format!("{path}.{name}"),
+        })
     };
     if let Some(field) = quoted("missing field `") {
         return format!("{field} is missing");
@@ -83,14 +77,8 @@ fn invalid(path: &str, found: &str) -> String {
         let field: String = field.chars().take(100).collect();
         return format!("{field} is not a field of this request");
     }
-    let place = if matches!(path, "." | "") {
-        "the request body"
-    } else {
-        path
-    };
-    let expected = found
-        .rfind("expected ")
-        .map(|at| &found[at + "expected ".len()..]);
+    let place = if matches!(path, "." | "") { "the request body" } else { path };
+    let expected = found.rfind("expected ").map(|at| &found[at + "expected ".len()..]);
     let expected = expected.and_then(|text| text.split(" at line ").next());
     match expected {
         Some(expected) => format!("{place} is not valid: expected {expected}"),
@@ -108,7 +96,10 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
         axum::extract::Path::<T>::from_request_parts(parts, state)
             .await
             .map(|axum::extract::Path(value)| Path(value))
-            .map_err(|_| Error::Malformed("the address can't be read; escape what is no plain text in it".into()).into())
+            .map_err(|_| {
+                Error::Malformed("the address can't be read; escape what is no plain text in it".into())
+                    .into()
+            })
     }
 }
 
@@ -146,13 +137,7 @@ mod tests {
 
     #[test]
     fn malformed_is_400_and_invalid_is_422_and_neither_repeats_the_input() {
-        for bad in [
-            &b""[..],
-            b"{",
-            b"{\"source_id\":\"x\"}}",
-            b"{\"source_id\":\"\xff\"}",
-            b"\x00\x01",
-        ] {
+        for bad in [&b""[..], b"{", b"{\"source_id\":\"x\"}}", b"{\"source_id\":\"\xff\"}", b"\x00\x01"] {
             assert_eq!(parse::<Body>(bad).unwrap_err().status(), 400, "{bad:?}");
         }
         for (bad, field) in [

@@ -5,10 +5,10 @@ use axum::response::Response;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
+use super::Json;
 use super::auth::Signed;
 use super::model_request::{whose, with_limits, words};
 use super::respond::{ApiError, ApiResult, ErrorBody};
-use super::Json;
 use crate::chat::structured::Wanted;
 use crate::chat::{TYPICAL_OUTPUT, schema};
 use crate::identity::Caller;

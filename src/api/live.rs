@@ -27,11 +27,11 @@ use crate::services::Services;
 
 /// Updates come no closer together than this, however busy the gateway is.
 const CALM: Duration = Duration::from_millis(400);
-/// How often to look for changes that nobody announced.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// After that, how long to wait for a change to be announced before looking for one that was not.
+const LOOK_AFTER: Duration = Duration::from_millis(600);
 /// How often to tell the time, so that countdowns stay right, when nothing changes.
 const TELL_EVERY: Duration = Duration::from_secs(20);
-const LIFE: Duration = Duration::from_secs(300);
+const LIFE: Duration = Duration::from_mins(5);
 
 /// A page of the list of workspaces, as `WorkspacesPage`.
 pub async fn workspaces(
@@ -129,7 +129,7 @@ where
             tokio::select! {
                 () = events.closed() => return,
                 _ = changes.changed() => {}
-                () = tokio::time::sleep(LOOK_EVERY - CALM) => {}
+                () = tokio::time::sleep(LOOK_AFTER) => {}
             }
         }
     };

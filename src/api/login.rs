@@ -37,9 +37,7 @@ pub(super) async fn handler(
     session: Session,
     Json(body): Json<Login>,
 ) -> ApiResult<StatusCode> {
-    identity
-        .sign_in(&session, &body.email, body.password, address)
-        .await?;
+    identity.sign_in(&session, &body.email, body.password, address).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -58,10 +56,7 @@ mod tests {
         let answer = served.client().login(" Ada@Example.com", PASSWORD).await;
         assert_eq!((answer.status, answer.body.as_str()), (204, ""));
         let cookie = answer.headers[header::SET_COOKIE].to_str().unwrap();
-        assert!(
-            cookie.starts_with("tollkeeper=") && !cookie.contains("Secure"),
-            "{cookie}"
-        );
+        assert!(cookie.starts_with("tollkeeper=") && !cookie.contains("Secure"), "{cookie}");
         for attribute in ["HttpOnly", "SameSite=Lax", "Path=/", "Max-Age=7776000"] {
             assert!(cookie.contains(attribute), "{cookie}");
         }
@@ -82,10 +77,7 @@ mod tests {
         assert_eq!(ada.get("/api/me", &[]).await.status, 200);
         let taken = ada.post("/api/logout", "", &[]).await;
         let cookie = taken.headers[header::SET_COOKIE].to_str().unwrap();
-        assert!(
-            cookie.starts_with("__Host-tollkeeper=;") && cookie.contains("; Secure"),
-            "{cookie}"
-        );
+        assert!(cookie.starts_with("__Host-tollkeeper=;") && cookie.contains("; Secure"), "{cookie}");
     }
 
     #[tokio::test]
@@ -93,36 +85,19 @@ mod tests {
         let served = Served::with(Router::new()).await;
         served.site.user("ada@example.com", false, &[]).await;
         served.site.user("gone@example.com", false, &[]).await;
-        served
-            .site
-            .run("UPDATE users SET removed_at_ms = 1 WHERE email = 'gone@example.com'")
-            .await;
+        served.site.run("UPDATE users SET removed_at_ms = 1 WHERE email = 'gone@example.com'").await;
         served.site.user("keyless@example.com", false, &[]).await;
-        served
-            .site
-            .run("UPDATE users SET password_hash = NULL WHERE email = 'keyless@example.com'")
-            .await;
-        let wrong = served
-            .client()
-            .login("ada@example.com", &PASSWORD.to_uppercase())
-            .await;
+        served.site.run("UPDATE users SET password_hash = NULL WHERE email = 'keyless@example.com'").await;
+        let wrong = served.client().login("ada@example.com", &PASSWORD.to_uppercase()).await;
         assert_eq!(wrong.status, 401);
-        for email in [
-            "nobody@example.com",
-            "gone@example.com",
-            "keyless@example.com",
-            "no address",
-            "",
-            "a\0@b",
-        ] {
+        for email in
+            ["nobody@example.com", "gone@example.com", "keyless@example.com", "no address", "", "a\0@b"]
+        {
             let answer = served.client().login(email, PASSWORD).await;
             assert_eq!((answer.status, &answer.body), (401, &wrong.body), "{email}");
             assert!(answer.headers.get(header::SET_COOKIE).is_none());
         }
-        assert_eq!(
-            count(&served.site.store, "SELECT COUNT(*) FROM sessions").await,
-            0
-        );
+        assert_eq!(count(&served.site.store, "SELECT COUNT(*) FROM sessions").await, 0);
     }
 
     #[tokio::test]
@@ -130,24 +105,14 @@ mod tests {
         let served = Served::with(Router::new()).await;
         served.site.user("ada@example.com", false, &[]).await;
         for _ in 0..10 {
-            assert_eq!(
-                served
-                    .client()
-                    .login("ada@example.com", "not the password")
-                    .await
-                    .status,
-                401
-            );
+            assert_eq!(served.client().login("ada@example.com", "not the password").await.status, 401);
         }
         let refused = served.client().login("ADA@example.com", PASSWORD).await;
         assert_eq!(refused.status, 429);
         assert_eq!(refused.headers[header::RETRY_AFTER], "900");
         assert!(refused.json()["error"].is_string());
         served.site.clock.advance_ms(900_000);
-        assert_eq!(
-            served.client().login("ada@example.com", PASSWORD).await.status,
-            204
-        );
+        assert_eq!(served.client().login("ada@example.com", PASSWORD).await.status, 204);
     }
 
     #[tokio::test]
@@ -160,10 +125,7 @@ mod tests {
         shared.login("eve@example.com", PASSWORD).await;
         assert_ne!(before.cookie, shared.cookie);
         assert_eq!(before.get("/api/me", &[]).await.status, 401);
-        assert_eq!(
-            shared.get("/api/me", &[]).await.json()["email"],
-            "eve@example.com"
-        );
+        assert_eq!(shared.get("/api/me", &[]).await.json()["email"], "eve@example.com");
     }
 
     #[tokio::test]
@@ -171,21 +133,10 @@ mod tests {
         let served = Served::with(Router::new()).await;
         let form = [("content-type", "application/x-www-form-urlencoded")];
         let client = served.client();
-        assert_eq!(
-            client
-                .post("/api/login", "email=a&password=b", &form)
-                .await
-                .status,
-            415
-        );
+        assert_eq!(client.post("/api/login", "email=a&password=b", &form).await.status, 415);
         assert_eq!(client.post("/api/login", "{", &[]).await.status, 400);
-        assert_eq!(
-            client.post("/api/login", r#"{"email":"a@b"}"#, &[]).await.status,
-            422
-        );
-        let odd = client
-            .post("/api/login", r#"{"email":"a@b","password":["hush"]}"#, &[])
-            .await;
+        assert_eq!(client.post("/api/login", r#"{"email":"a@b"}"#, &[]).await.status, 422);
+        let odd = client.post("/api/login", r#"{"email":"a@b","password":["hush"]}"#, &[]).await;
         assert!(
             odd.status == 422 && odd.body.contains("password") && !odd.body.contains("hush"),
             "{}",

@@ -41,18 +41,11 @@ mod tests {
     async fn the_old_cookie_is_worth_nothing_and_another_session_stays() {
         let served = Served::with(Router::new()).await;
         served.site.user("ada@example.com", false, &[]).await;
-        let (one, other) = (
-            served.signed_in("ada@example.com").await,
-            served.signed_in("ada@example.com").await,
-        );
+        let (one, other) =
+            (served.signed_in("ada@example.com").await, served.signed_in("ada@example.com").await);
         let answer = one.post("/api/logout", "", &[]).await;
         assert_eq!(answer.status, 204);
-        assert!(
-            answer.headers[header::SET_COOKIE]
-                .to_str()
-                .unwrap()
-                .contains("Max-Age=0")
-        );
+        assert!(answer.headers[header::SET_COOKIE].to_str().unwrap().contains("Max-Age=0"));
         assert_eq!(one.get("/api/me", &[]).await.status, 401);
         assert_eq!(other.get("/api/me", &[]).await.status, 200);
     }
@@ -62,10 +55,7 @@ mod tests {
         let served = Served::with(Router::new()).await;
         assert_eq!(served.client().post("/api/logout", "", &[]).await.status, 204);
         let garbage = [("cookie", "tollkeeper=AAAAAAAAAAAAAAAAAAAAAA")];
-        assert_eq!(
-            served.client().post("/api/logout", "", &garbage).await.status,
-            204
-        );
+        assert_eq!(served.client().post("/api/logout", "", &garbage).await.status, 204);
         let key = [("authorization", "Bearer tk_x")];
         assert_eq!(served.client().post("/api/logout", "", &key).await.status, 401);
     }

@@ -51,9 +51,7 @@ pub(super) async fn select_workspace(
     session: Session,
     Json(body): Json<Selection>,
 ) -> ApiResult<StatusCode> {
-    identity
-        .select_workspace(&session, &caller, body.workspace)
-        .await?;
+    identity.select_workspace(&session, &caller, body.workspace).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -79,14 +77,7 @@ mod tests {
     }
 
     async fn select(client: &Client, workspace: &str) -> u16 {
-        client
-            .put(
-                "/api/me/workspace",
-                &json!({ "workspace": workspace }).to_string(),
-                &[],
-            )
-            .await
-            .status
+        client.put("/api/me/workspace", &json!({ "workspace": workspace }).to_string(), &[]).await.status
     }
 
     async fn selected(client: &Client) -> Value {
@@ -106,34 +97,13 @@ mod tests {
             bob.get("/api/me", &[]).await.json(),
             json!({ "email": "bob@example.com", "admin": false, "memberships": memberships, "selected_workspace": "acme" })
         );
-        let root = served
-            .signed_in("root@example.com")
-            .await
-            .get("/api/me", &[])
-            .await
-            .json();
-        assert_eq!(
-            (&root["admin"], &root["selected_workspace"]),
-            (&json!(true), &Value::Null)
-        );
-        let new = NewKey {
-            email: "bob@example.com",
-            workspace: &"globex".into(),
-            name: "ci",
-            expires_at: None,
-        };
-        let key = served
-            .site
-            .identity
-            .create_key(&Actor::Cli, new)
-            .await
-            .unwrap()
-            .key;
-        let by_key = served
-            .client()
-            .get("/api/me", &[("authorization", &format!("Bearer {key}"))])
-            .await
-            .json();
+        let root = served.signed_in("root@example.com").await.get("/api/me", &[]).await.json();
+        assert_eq!((&root["admin"], &root["selected_workspace"]), (&json!(true), &Value::Null));
+        let new =
+            NewKey { email: "bob@example.com", workspace: &"globex".into(), name: "ci", expires_at: None };
+        let key = served.site.identity.create_key(&Actor::Cli, new).await.unwrap().key;
+        let by_key =
+            served.client().get("/api/me", &[("authorization", &format!("Bearer {key}"))]).await.json();
         assert_eq!(by_key["selected_workspace"], "globex");
         assert_eq!(by_key["memberships"], json!([memberships[1]]));
     }
@@ -141,30 +111,17 @@ mod tests {
     #[tokio::test]
     async fn a_selection_is_the_sessions_alone() {
         let served = served().await;
-        let (one, other) = (
-            served.signed_in("bob@example.com").await,
-            served.signed_in("bob@example.com").await,
-        );
+        let (one, other) =
+            (served.signed_in("bob@example.com").await, served.signed_in("bob@example.com").await);
         assert_eq!(select(&one, "globex").await, 204);
-        assert_eq!(
-            (selected(&one).await, selected(&other).await),
-            (json!("globex"), json!("acme"))
-        );
+        assert_eq!((selected(&one).await, selected(&other).await), (json!("globex"), json!("acme")));
         for foreign in ["hooli", "nowhere", "", "no\0where", "../acme"] {
             assert_eq!(select(&one, foreign).await, 404, "{foreign}");
         }
         assert_eq!(selected(&one).await, "globex");
-        assert_eq!(
-            served.client().put("/api/me/workspace", "{}", &[]).await.status,
-            401
-        );
+        assert_eq!(served.client().put("/api/me/workspace", "{}", &[]).await.status, 401);
         assert_eq!(one.put("/api/me/workspace", "{}", &[]).await.status, 422);
-        assert_eq!(
-            one.put("/api/me/workspace", r#"{"workspace":null}"#, &[])
-                .await
-                .status,
-            422
-        );
+        assert_eq!(one.put("/api/me/workspace", r#"{"workspace":null}"#, &[]).await.status, 422);
     }
 
     #[tokio::test]
@@ -172,15 +129,9 @@ mod tests {
         let served = served().await;
         let bob = served.signed_in("bob@example.com").await;
         let root = served.signed_in("root@example.com").await;
-        assert_eq!(
-            (select(&bob, "globex").await, select(&root, "hooli").await),
-            (204, 204)
-        );
+        assert_eq!((select(&bob, "globex").await, select(&root, "hooli").await), (204, 204));
         assert_eq!(selected(&root).await, "hooli");
-        served
-            .site
-            .run("DELETE FROM memberships WHERE workspace_id = 'globex'")
-            .await;
+        served.site.run("DELETE FROM memberships WHERE workspace_id = 'globex'").await;
         assert_eq!(selected(&bob).await, "acme");
         served.site.run("DELETE FROM workspaces WHERE id = 'hooli'").await;
         assert_eq!(selected(&root).await, Value::Null);

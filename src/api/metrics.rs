@@ -14,7 +14,10 @@ use crate::telemetry;
     get, path = "/metrics", tag = "Operations",
     responses((status = 200, content_type = "text/plain"), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody))
 )]
-pub async fn handler(State(services): State<Services>, MaybeSession(caller): MaybeSession) -> ApiResult<Response> {
+pub async fn handler(
+    State(services): State<Services>,
+    MaybeSession(caller): MaybeSession,
+) -> ApiResult<Response> {
     if services.config.production {
         caller.ok_or_else(Error::not_signed_in)?.require_admin()?;
     }

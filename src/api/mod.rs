@@ -110,7 +110,9 @@ pub fn with_layers(router: Router, services: &Services) -> Router {
     let mut router = services
         .identity
         .with_sessions(router)
-        .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| ApiError(Error::Internal).into_response()))
+        .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| {
+            ApiError(Error::Internal).into_response()
+        }))
         .layer(header("x-content-type-options", "nosniff"))
         .layer(header("referrer-policy", "same-origin"));
     if services.config.production {
@@ -120,11 +122,17 @@ pub fn with_layers(router: Router, services: &Services) -> Router {
 }
 
 fn header(name: &'static str, value: &'static str) -> SetResponseHeaderLayer<HeaderValue> {
-    SetResponseHeaderLayer::if_not_present(http::HeaderName::from_static(name), HeaderValue::from_static(value))
+    SetResponseHeaderLayer::if_not_present(
+        http::HeaderName::from_static(name),
+        HeaderValue::from_static(value),
+    )
 }
 
 async fn not_found(uri: Uri) -> Response {
-    in_shape(&uri, Error::NotFound("there is no such route; see /api/openapi.json for those that exist".into()))
+    in_shape(
+        &uri,
+        Error::NotFound("there is no such route; see /api/openapi.json for those that exist".into()),
+    )
 }
 
 async fn method_not_allowed(uri: Uri) -> Response {

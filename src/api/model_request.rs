@@ -9,7 +9,11 @@ use crate::model::{Error, LimitState, WorkspaceId};
 
 /// Whose limits a request in `workspace` is held to. `missing` is the error of a record that
 /// doesn't exist: one in a workspace that the caller isn't in answers the same.
-pub fn whose(caller: &Caller, workspace: &WorkspaceId, missing: impl FnOnce() -> Error) -> Result<Who, Error> {
+pub fn whose(
+    caller: &Caller,
+    workspace: &WorkspaceId,
+    missing: impl FnOnce() -> Error,
+) -> Result<Who, Error> {
     if !caller.belongs_to(workspace) {
         return Err(missing());
     }

@@ -12,7 +12,10 @@ use crate::services::Services;
     get, path = "/v1/models", tag = "OpenAI",
     responses((status = 200, body = Object, description = "{object: \"list\", data: [{id, object: \"model\", created, owned_by}]}"))
 )]
-pub async fn handler(State(services): State<Services>, KeyOnly(_caller): KeyOnly) -> Result<Json<Value>, OpenAiError> {
+pub async fn handler(
+    State(services): State<Services>,
+    KeyOnly(_caller): KeyOnly,
+) -> Result<Json<Value>, OpenAiError> {
     let data: Vec<Value> = services
         .pool
         .models()

@@ -32,9 +32,7 @@ impl<E: Into<Error>> From<E> for ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let body = ErrorBody {
-            error: self.0.to_string(),
-        };
+        let body = ErrorBody { error: self.0.to_string() };
         (status(&self.0), headers(&self.0), axum::Json(body)).into_response()
     }
 }
@@ -51,12 +49,7 @@ impl<E: Into<Error>> From<E> for OpenAiError {
 
 impl IntoResponse for OpenAiError {
     fn into_response(self) -> Response {
-        (
-            status(&self.0),
-            headers(&self.0),
-            axum::Json(openai_body(&self.0)),
-        )
-            .into_response()
+        (status(&self.0), headers(&self.0), axum::Json(openai_body(&self.0))).into_response()
     }
 }
 
@@ -96,10 +89,7 @@ fn headers(error: &Error) -> HeaderMap {
 
 /// `RateLimit-Policy` and `RateLimit`, on every answer of a model route.
 pub fn limit_headers(state: &LimitState) -> HeaderMap {
-    let values = [
-        (&RATE_LIMIT_POLICY, state.policy_header()),
-        (&RATE_LIMIT, state.state_header()),
-    ];
+    let values = [(&RATE_LIMIT_POLICY, state.policy_header()), (&RATE_LIMIT, state.state_header())];
     values
         .into_iter()
         .filter_map(|(name, value)| Some((name.clone(), HeaderValue::from_str(&value?).ok()?)))

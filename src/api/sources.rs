@@ -14,6 +14,10 @@ use crate::services::Services;
     get, path = "/api/sources", tag = "Directory", params(Page),
     responses((status = 200, body = Vec<SourceRow>), (status = 401, body = ErrorBody))
 )]
-pub async fn handler(State(services): State<Services>, Signed(caller): Signed, Query(page): Query<Page>) -> ApiResult<Json<Vec<SourceRow>>> {
+pub async fn handler(
+    State(services): State<Services>,
+    Signed(caller): Signed,
+    Query(page): Query<Page>,
+) -> ApiResult<Json<Vec<SourceRow>>> {
     Ok(Json(services.directory.sources_of(caller.workspaces().as_deref(), &page).await?))
 }

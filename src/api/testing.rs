@@ -43,17 +43,11 @@ impl Served {
             .routes(routes!(me::select_workspace));
         let all = more.merge(Router::from(sessions));
         let served = site.identity.with_sessions(all).with_state(site.identity.clone());
-        Served {
-            router: served.layer(axum::middleware::from_fn(csrf::refuse_other_origins)),
-            site,
-        }
+        Served { router: served.layer(axum::middleware::from_fn(csrf::refuse_other_origins)), site }
     }
 
     pub(crate) fn client(&self) -> Client {
-        Client {
-            router: self.router.clone(),
-            cookie: None,
-        }
+        Client { router: self.router.clone(), cookie: None }
     }
 
     pub(crate) async fn signed_in(&self, email: &str) -> Client {
@@ -95,15 +89,9 @@ impl Client {
         if let Some(cookie) = &self.cookie {
             request = request.header(header::COOKIE, cookie);
         }
-        let request = headers
-            .iter()
-            .fold(request, |request, (name, value)| request.header(*name, *value));
-        let response = self
-            .router
-            .clone()
-            .oneshot(request.body(Body::from(body.to_owned())).unwrap())
-            .await
-            .unwrap();
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+        let response =
+            self.router.clone().oneshot(request.body(Body::from(body.to_owned())).unwrap()).await.unwrap();
         let (parts, body) = response.into_parts();
         let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
         Answer {

@@ -36,16 +36,7 @@ pub struct Query {
     pub limit: i64,
 }
 
-type Columns = (
-    i64,
-    i64,
-    String,
-    String,
-    Option<String>,
-    Option<String>,
-    Option<String>,
-    String,
-);
+type Columns = (i64, i64, String, String, Option<String>, Option<String>, Option<String>, String);
 
 /// Newest first. Each condition that isn't asked for is left out of the statement, so that the
 /// index that fits the rest is used.
@@ -75,13 +66,8 @@ pub async fn list(store: &Store, query: &Query) -> Result<Vec<Entry>, sqlx::Erro
     if let Some(actor) = &query.actor {
         statement = statement.bind(actor.clone());
     }
-    for number in [
-        query.from.map(Timestamp::ms),
-        query.to.map(Timestamp::ms),
-        query.before,
-    ]
-    .into_iter()
-    .flatten()
+    for number in
+        [query.from.map(Timestamp::ms), query.to.map(Timestamp::ms), query.before].into_iter().flatten()
     {
         statement = statement.bind(number);
     }
@@ -91,9 +77,7 @@ pub async fn list(store: &Store, query: &Query) -> Result<Vec<Entry>, sqlx::Erro
 
 fn entry((id, at_ms, actor, action, workspace, before, after, hash): Columns) -> Entry {
     let value = |text: Option<String>| {
-        text.map_or(Value::Null, |text| {
-            serde_json::from_str(&text).unwrap_or(Value::String(text))
-        })
+        text.map_or(Value::Null, |text| serde_json::from_str(&text).unwrap_or(Value::String(text)))
     };
     Entry {
         id,

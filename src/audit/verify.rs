@@ -14,17 +14,7 @@ pub enum Verdict {
     Broken { id: i64, why: &'static str },
 }
 
-type Columns = (
-    i64,
-    i64,
-    String,
-    String,
-    Option<String>,
-    Option<String>,
-    Option<String>,
-    String,
-    String,
-);
+type Columns = (i64, i64, String, String, Option<String>, Option<String>, Option<String>, String, String);
 
 /// Walks the whole trail from its first entry, a page at a time.
 pub async fn verify(store: &Store) -> Result<Verdict, sqlx::Error> {
@@ -79,9 +69,7 @@ mod tests {
     #[tokio::test]
     async fn a_forged_or_missing_entry_is_found() {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(&DatabaseUrl::Sqlite(folder.path().join("x.db")))
-            .await
-            .unwrap();
+        let store = Store::open(&DatabaseUrl::Sqlite(folder.path().join("x.db"))).await.unwrap();
         assert_eq!(verify(&store).await.unwrap(), Verdict::Whole { entries: 0 });
         for n in 0..3 {
             let mut tx = store.begin().await.unwrap();
@@ -96,15 +84,7 @@ mod tests {
             tx.commit().await.unwrap();
         }
         assert_eq!(verify(&store).await.unwrap(), Verdict::Whole { entries: 3 });
-        let newest = list(
-            &store,
-            &Query {
-                limit: 2,
-                ..Query::default()
-            },
-        )
-        .await
-        .unwrap();
+        let newest = list(&store, &Query { limit: 2, ..Query::default() }).await.unwrap();
         assert_eq!(newest.iter().map(|e| e.id).collect::<Vec<_>>(), [3, 2]);
 
         let run = async |sql: &'static str| {
@@ -114,24 +94,14 @@ mod tests {
             done
         };
         assert!(
-            run("UPDATE audit_log SET actor = 'x' WHERE id = 2")
-                .await
-                .is_err(),
+            run("UPDATE audit_log SET actor = 'x' WHERE id = 2").await.is_err(),
             "the trail is append-only"
         );
         run("DROP TRIGGER audit_log_is_append_only_u").await.unwrap();
         run("DROP TRIGGER audit_log_is_append_only_d").await.unwrap();
-        run("UPDATE audit_log SET after = '{\"rate_per_minute\":9}' WHERE id = 2")
-            .await
-            .unwrap();
-        assert!(matches!(
-            verify(&store).await.unwrap(),
-            Verdict::Broken { id: 2, .. }
-        ));
+        run("UPDATE audit_log SET after = '{\"rate_per_minute\":9}' WHERE id = 2").await.unwrap();
+        assert!(matches!(verify(&store).await.unwrap(), Verdict::Broken { id: 2, .. }));
         run("DELETE FROM audit_log WHERE id = 2").await.unwrap();
-        assert!(matches!(
-            verify(&store).await.unwrap(),
-            Verdict::Broken { id: 3, .. }
-        ));
+        assert!(matches!(verify(&store).await.unwrap(), Verdict::Broken { id: 3, .. }));
     }
 }

@@ -19,7 +19,11 @@ fn message(role: &str, content: &str) -> Value {
     json!({ "role": role, "content": content })
 }
 
-fn request(messages: &[Value], more: impl IntoIterator<Item = (&'static str, Value)>, stream: bool) -> ChatRequest {
+fn request(
+    messages: &[Value],
+    more: impl IntoIterator<Item = (&'static str, Value)>,
+    stream: bool,
+) -> ChatRequest {
     let mut body = Map::new();
     body.insert("messages".into(), Value::Array(messages.to_vec()));
     body.extend(more.into_iter().map(|(name, value)| (name.to_owned(), value)));

@@ -8,6 +8,9 @@ use crate::limits::Admission;
 use crate::model::{Error, Usage};
 use crate::providers::{Answer, ChatRequest, Pool};
 
+/// Says what is wrong, if anything is.
+type Check<T> = Box<dyn Fn(&T) -> Result<(), String> + Send + Sync>;
+
 /// What is asked for.
 pub struct Wanted<T> {
     /// The schema's name, where the platform takes schemas.
@@ -17,7 +20,7 @@ pub struct Wanted<T> {
     pub schema: Value,
     pub messages: Vec<Value>,
     /// What the schema can't say. The fault is told to the model.
-    pub check: Box<dyn Fn(&T) -> Result<(), String> + Send + Sync>,
+    pub check: Check<T>,
 }
 
 pub struct Got<T> {
@@ -47,7 +50,10 @@ impl<T: DeserializeOwned> Wanted<T> {
                     messages.push(message("assistant", &text));
                     messages.push(message(
                         "user",
-                        &format!("That is not a valid {}: {fault}. Answer with the corrected JSON alone.", self.called),
+                        &format!(
+                            "That is not a valid {}: {fault}. Answer with the corrected JSON alone.",
+                            self.called
+                        ),
                     ));
                 }
             }
@@ -115,7 +121,8 @@ mod tests {
 
     #[test]
     fn a_forced_functions_arguments_are_the_text() {
-        let called = json!({"choices":[{"message":{"content":null,"tool_calls":[{"function":{"arguments":"{}"}}]}}]});
+        let called =
+            json!({"choices":[{"message":{"content":null,"tool_calls":[{"function":{"arguments":"{}"}}]}}]});
         assert_eq!(text_of(&called), "{}");
         assert_eq!(text_of(&json!({"choices":[{"message":{"content":"x"}}]})), "x");
         assert_eq!(text_of(&json!({})), "");

@@ -61,7 +61,9 @@ impl Tools<'_> {
                 Ok(()) => json!({ "saved": true }),
                 Err(fault) => json!({ "error": fault }),
             },
-            _ => json!({ "error": "there is no such tool; use read_source, read_dashboard or update_dashboard" }),
+            _ => {
+                json!({ "error": "there is no such tool; use read_source, read_dashboard or update_dashboard" })
+            }
         }
     }
 
@@ -70,8 +72,8 @@ impl Tools<'_> {
         struct Arguments {
             spec: Spec,
         }
-        let arguments: Arguments =
-            serde_json::from_str(arguments).map_err(|error| format!("the arguments are not valid: {error}"))?;
+        let arguments: Arguments = serde_json::from_str(arguments)
+            .map_err(|error| format!("the arguments are not valid: {error}"))?;
         arguments.spec.check(&self.source.columns)?;
         self.directory
             .save_spec(self.dashboard, &arguments.spec, self.actor)

@@ -83,13 +83,19 @@ impl Turn {
                     sink.send(Told::Tool(call.name.clone())).await;
                 }
                 let result = tools.call(&call.name, &call.arguments).await;
-                messages.push(json!({ "role": "tool", "tool_call_id": call.id, "content": result.to_string() }));
+                messages
+                    .push(json!({ "role": "tool", "tool_call_id": call.id, "content": result.to_string() }));
             }
         }
     }
 
     fn tools(&self) -> Tools<'_> {
-        Tools { directory: &self.directory, dashboard: &self.dashboard, source: &self.source, actor: &self.actor }
+        Tools {
+            directory: &self.directory,
+            dashboard: &self.dashboard,
+            source: &self.source,
+            actor: &self.actor,
+        }
     }
 
     fn opening(&self) -> Vec<Value> {
@@ -122,7 +128,11 @@ fn heard_whole(completion: &Value) -> (String, Vec<Call>) {
 }
 
 /// Listens to a stream to its end, passing its words on as they come.
-async fn hear(mut events: Events, gap: &str, sink: Option<&Sink<Told>>) -> Result<(String, Vec<Call>), Error> {
+async fn hear(
+    mut events: Events,
+    gap: &str,
+    sink: Option<&Sink<Told>>,
+) -> Result<(String, Vec<Call>), Error> {
     let mut words = String::new();
     let mut calls: Vec<Call> = Vec::new();
     while let Some(event) = events.next().await {

@@ -7,8 +7,6 @@ pub mod apply;
 pub mod demo;
 pub mod file;
 mod list;
-mod password;
-mod sealer;
 
 use serde_json::json;
 
@@ -23,7 +21,6 @@ pub use apply::{ApplyError, Report, apply};
 pub use demo::{DemoLogin, make_demo};
 pub use file::File;
 pub use list::{LIST_MAX, Page};
-pub use sealer::Sealer;
 
 /// A source with its inline rows.
 #[derive(Debug, Clone, PartialEq)]
@@ -113,15 +110,6 @@ impl Directory {
         Ok(Some(Dashboard { workspace: workspace.into(), id, source, name, spec }))
     }
 
-    /// The dashboard for someone who sees these workspaces, or all where none are named. One of another
-    /// workspace is as missing as one that isn't there.
-    pub async fn dashboard_seen(&self, id: &str, seen: Option<&[WorkspaceId]>) -> Result<Dashboard, Error> {
-        self.dashboard(id)
-            .await?
-            .filter(|dashboard| seen.is_none_or(|seen| seen.contains(&dashboard.workspace)))
-            .ok_or_else(|| Error::no_such("dashboard", id))
-    }
-
     /// Saves a spec, if it fits the columns that the dashboard's source has by then. The same spec
     /// again changes nothing.
     pub async fn save_spec(&self, dashboard: &Dashboard, spec: &Spec, actor: &Actor) -> Result<(), Error> {
@@ -162,11 +150,6 @@ impl Directory {
         tx.commit().await?;
         Ok(())
     }
-}
-
-/// An id that nobody can guess and nothing else has.
-fn new_id() -> String {
-    format!("{:032x}", rand::random::<u128>())
 }
 
 #[cfg(test)]

@@ -31,7 +31,6 @@ async fn ids_from_anywhere_are_not_found() {
         assert_eq!(directory.dashboard(id).await.unwrap(), None);
         assert_eq!(directory.workspace(id).await.unwrap(), None);
         assert!(!directory.workspace_exists(id).await.unwrap());
-        assert_eq!(directory.dashboard_seen(id, None).await.unwrap_err().status(), 404);
     }
     let source = directory.source("sales").await.unwrap().unwrap();
     assert_eq!((source.workspace.as_str(), source.columns.len()), ("acme", 2));
@@ -63,18 +62,6 @@ async fn lists_hold_what_is_seen_in_pages() {
     let dashboards = directory.dashboards_of(Some(&acme), &Page::default()).await.unwrap();
     assert_eq!((dashboards.len(), dashboards[0].source.as_str()), (1, "sales"));
     assert_eq!(directory.workspaces(Some(&acme), &Page::default()).await.unwrap()[0].name, "Acme");
-}
-
-#[tokio::test]
-async fn another_workspaces_dashboard_is_as_missing_as_none() {
-    let (directory, _folder) = directory().await;
-    let acme = ["acme".into()];
-    assert!(directory.dashboard_seen("revenue", Some(&acme)).await.is_ok());
-    assert!(directory.dashboard_seen("stock", None).await.is_ok());
-    let foreign = directory.dashboard_seen("stock", Some(&acme)).await.unwrap_err();
-    let missing = directory.dashboard_seen("none", Some(&acme)).await.unwrap_err();
-    assert_eq!(foreign.to_string().replace("stock", "none"), missing.to_string());
-    assert_eq!(foreign.status(), 404);
 }
 
 #[tokio::test]

@@ -33,11 +33,7 @@ impl Identity {
             return Ok(FirstAdmin::SetUp { token });
         };
         let made = self.create_admin(email, password).await?;
-        Ok(if made {
-            FirstAdmin::Created
-        } else {
-            FirstAdmin::Present
-        })
+        Ok(if made { FirstAdmin::Created } else { FirstAdmin::Present })
     }
 
     /// Whether this is the token of the set-up link, and there still is something to set up.
@@ -58,13 +54,7 @@ impl Identity {
         }
         let made = self.create_admin(email, password).await?;
         *self.setup.lock() = None;
-        if made {
-            Ok(())
-        } else {
-            Err(Error::Conflict(
-                "there is an admin already; sign in instead".into(),
-            ))
-        }
+        if made { Ok(()) } else { Err(Error::Conflict("there is an admin already; sign in instead".into())) }
     }
 
     async fn has_admin(&self) -> Result<bool, sqlx::Error> {
@@ -77,10 +67,7 @@ impl Identity {
 
     /// Compares hashes, so that the time it takes tells nothing about the token.
     fn is_setup_token(&self, token: &str) -> bool {
-        self.setup
-            .lock()
-            .as_ref()
-            .is_some_and(|own| Sha256::digest(own) == Sha256::digest(token))
+        self.setup.lock().as_ref().is_some_and(|own| Sha256::digest(own) == Sha256::digest(token))
     }
 
     /// Whether one was made: only while there is none, which is looked up in the transaction.
@@ -171,9 +158,7 @@ mod tests {
         site.user("ada@example.com", true, &[]).await;
         site.run("UPDATE users SET removed_at_ms = 1").await;
         assert_eq!(
-            site.identity
-                .first_admin(Some(("ada@example.com", PASSWORD)))
-                .await,
+            site.identity.first_admin(Some(("ada@example.com", PASSWORD))).await,
             Ok(FirstAdmin::Created)
         );
         assert_eq!(count(&site.store, ADMINS).await, 1);
@@ -186,10 +171,7 @@ mod tests {
             panic!("a token")
         };
         let complete = async |email, password, token| {
-            site.identity
-                .complete_set_up(email, password, token)
-                .await
-                .map_err(|e| e.status())
+            site.identity.complete_set_up(email, password, token).await.map_err(|e| e.status())
         };
         assert!(site.identity.may_set_up(&token).await.unwrap());
         assert!(!site.identity.may_set_up("").await.unwrap());
@@ -214,11 +196,7 @@ mod tests {
         };
         site.user("root@example.com", true, &[]).await;
         assert!(!site.identity.may_set_up(&token).await.unwrap());
-        let error = site
-            .identity
-            .complete_set_up("ada@example.com", PASSWORD, &token)
-            .await
-            .unwrap_err();
+        let error = site.identity.complete_set_up("ada@example.com", PASSWORD, &token).await.unwrap_err();
         assert_eq!(error.status(), 409);
     }
 }

@@ -81,9 +81,7 @@ impl Caller {
         if self.admin {
             Ok(())
         } else {
-            Err(Error::Forbidden(
-                "only platform admins may do this; ask one".into(),
-            ))
+            Err(Error::Forbidden("only platform admins may do this; ask one".into()))
         }
     }
 
@@ -99,9 +97,7 @@ impl Caller {
         let own = self.memberships.iter().filter(|m| m.role.may_see_settings());
         let own: Vec<WorkspaceId> = own.map(|m| m.workspace.clone()).collect();
         if own.is_empty() {
-            return Err(Error::Forbidden(
-                "only admins and source-admins may see this; ask an admin".into(),
-            ));
+            return Err(Error::Forbidden("only admins and source-admins may see this; ask an admin".into()));
         }
         Ok(Scope::Only(own))
     }
@@ -111,12 +107,9 @@ impl Caller {
         match &self.via {
             Via::Session { .. } if self.admin => None,
             Via::Session { .. } => Some(self.memberships.iter().map(|m| m.workspace.clone()).collect()),
-            Via::Key { workspace, .. } => Some(
-                Some(workspace.clone())
-                    .filter(|own| self.belongs_to(own))
-                    .into_iter()
-                    .collect(),
-            ),
+            Via::Key { workspace, .. } => {
+                Some(Some(workspace.clone()).filter(|own| self.belongs_to(own)).into_iter().collect())
+            }
         }
     }
 
@@ -126,24 +119,18 @@ impl Caller {
     /// A conflict where an admin has yet to select one, forbidden where there is none to select.
     pub fn selected_workspace(&self) -> Result<WorkspaceId, Error> {
         match &self.via {
-            Via::Session {
-                selected: Some(workspace),
-            }
-            | Via::Key { workspace, .. } => Ok(workspace.clone()),
+            Via::Session { selected: Some(workspace) } | Via::Key { workspace, .. } => Ok(workspace.clone()),
             Via::Session { selected: None } if self.admin => Err(Error::Conflict(
                 "no workspace is selected; select one first (PUT /api/me/workspace)".into(),
             )),
-            Via::Session { selected: None } => Err(Error::Forbidden(
-                "you are not a member of any workspace; ask an admin to add you".into(),
-            )),
+            Via::Session { selected: None } => {
+                Err(Error::Forbidden("you are not a member of any workspace; ask an admin to add you".into()))
+            }
         }
     }
 
     fn role_in(&self, workspace: &WorkspaceId) -> Option<Role> {
-        self.memberships
-            .iter()
-            .find(|m| m.workspace == *workspace)
-            .map(|m| m.role)
+        self.memberships.iter().find(|m| m.workspace == *workspace).map(|m| m.role)
     }
 
     /// A key works in its workspace alone, whatever its user may do.
@@ -157,9 +144,9 @@ impl Caller {
     fn require_session(&self) -> Result<(), Error> {
         match self.via {
             Via::Session { .. } => Ok(()),
-            Via::Key { .. } => Err(Error::Forbidden(
-                "API keys do not open the settings; sign in instead".into(),
-            )),
+            Via::Key { .. } => {
+                Err(Error::Forbidden("API keys do not open the settings; sign in instead".into()))
+            }
         }
     }
 }
@@ -171,31 +158,17 @@ mod tests {
     fn caller(admin: bool, memberships: &[(&str, Role)], via: Via) -> Caller {
         let memberships = memberships
             .iter()
-            .map(|(id, role)| Membership {
-                workspace: (*id).into(),
-                role: *role,
-            })
+            .map(|(id, role)| Membership { workspace: (*id).into(), role: *role })
             .collect();
-        Caller {
-            user: "u".into(),
-            email: "ada@example.com".into(),
-            admin,
-            memberships,
-            via,
-        }
+        Caller { user: "u".into(), email: "ada@example.com".into(), admin, memberships, via }
     }
 
     fn session(selected: Option<&str>) -> Via {
-        Via::Session {
-            selected: selected.map(Into::into),
-        }
+        Via::Session { selected: selected.map(Into::into) }
     }
 
     fn key(workspace: &str) -> Via {
-        Via::Key {
-            id: "k".into(),
-            workspace: workspace.into(),
-        }
+        Via::Key { id: "k".into(), workspace: workspace.into() }
     }
 
     #[test]
@@ -204,55 +177,13 @@ mod tests {
         // (caller, models in w, belongs to w, belongs to another, settings, admin)
         let cases = [
             (caller(true, &[], session(None)), true, true, true, true, true),
-            (
-                caller(false, &[("acme", Role::SourceAdmin)], session(None)),
-                true,
-                true,
-                false,
-                true,
-                false,
-            ),
-            (
-                caller(false, &[("acme", Role::Editor)], session(None)),
-                true,
-                true,
-                false,
-                false,
-                false,
-            ),
-            (
-                caller(false, &[("acme", Role::Viewer)], session(None)),
-                false,
-                true,
-                false,
-                false,
-                false,
-            ),
-            (
-                caller(false, &[], session(None)),
-                false,
-                false,
-                false,
-                false,
-                false,
-            ),
+            (caller(false, &[("acme", Role::SourceAdmin)], session(None)), true, true, false, true, false),
+            (caller(false, &[("acme", Role::Editor)], session(None)), true, true, false, false, false),
+            (caller(false, &[("acme", Role::Viewer)], session(None)), false, true, false, false, false),
+            (caller(false, &[], session(None)), false, false, false, false, false),
             (caller(true, &[], key("acme")), true, true, false, false, false),
-            (
-                caller(false, &[("acme", Role::SourceAdmin)], key("acme")),
-                true,
-                true,
-                false,
-                false,
-                false,
-            ),
-            (
-                caller(false, &[("acme", Role::Viewer)], key("acme")),
-                false,
-                true,
-                false,
-                false,
-                false,
-            ),
+            (caller(false, &[("acme", Role::SourceAdmin)], key("acme")), true, true, false, false, false),
+            (caller(false, &[("acme", Role::Viewer)], key("acme")), false, true, false, false, false),
             (caller(false, &[], key("acme")), false, false, false, false, false),
         ];
         for (who, models, here, there, settings, admin) in cases {
@@ -262,11 +193,9 @@ mod tests {
             assert_eq!(who.may_call_models(&other).is_ok(), there, "{who:?}");
             assert_eq!(who.settings_scope().is_ok(), settings, "{who:?}");
             assert_eq!(who.require_admin().is_ok(), admin, "{who:?}");
-            for refusal in [
-                who.may_call_models(&w).err(),
-                who.require_admin().err(),
-                who.settings_scope().err(),
-            ] {
+            for refusal in
+                [who.may_call_models(&w).err(), who.require_admin().err(), who.settings_scope().err()]
+            {
                 assert!(refusal.is_none_or(|e| e.status() == 403));
             }
         }
@@ -274,43 +203,18 @@ mod tests {
 
     #[test]
     fn source_admins_see_their_own_workspaces_settings() {
-        let roles = [
-            ("acme", Role::SourceAdmin),
-            ("globex", Role::Editor),
-            ("hooli", Role::SourceAdmin),
-        ];
+        let roles = [("acme", Role::SourceAdmin), ("globex", Role::Editor), ("hooli", Role::SourceAdmin)];
         let who = caller(false, &roles, session(None));
-        assert_eq!(
-            who.settings_scope(),
-            Ok(Scope::Only(vec!["acme".into(), "hooli".into()]))
-        );
+        assert_eq!(who.settings_scope(), Ok(Scope::Only(vec!["acme".into(), "hooli".into()])));
         assert_eq!(caller(true, &[], session(None)).settings_scope(), Ok(Scope::All));
     }
 
     #[test]
     fn the_selected_workspace_is_the_sessions_or_the_keys() {
-        assert_eq!(
-            caller(true, &[], session(Some("acme"))).selected_workspace(),
-            Ok("acme".into())
-        );
-        assert_eq!(
-            caller(false, &[], key("acme")).selected_workspace(),
-            Ok("acme".into())
-        );
-        assert_eq!(
-            caller(true, &[], session(None))
-                .selected_workspace()
-                .unwrap_err()
-                .status(),
-            409
-        );
-        assert_eq!(
-            caller(false, &[], session(None))
-                .selected_workspace()
-                .unwrap_err()
-                .status(),
-            403
-        );
+        assert_eq!(caller(true, &[], session(Some("acme"))).selected_workspace(), Ok("acme".into()));
+        assert_eq!(caller(false, &[], key("acme")).selected_workspace(), Ok("acme".into()));
+        assert_eq!(caller(true, &[], session(None)).selected_workspace().unwrap_err().status(), 409);
+        assert_eq!(caller(false, &[], session(None)).selected_workspace().unwrap_err().status(), 403);
     }
 
     #[test]
@@ -318,15 +222,9 @@ mod tests {
         let roles = [("acme", Role::Viewer), ("globex", Role::Editor)];
         let listed = |caller: Caller| caller.workspaces();
         assert_eq!(listed(caller(true, &[], session(None))), None);
-        assert_eq!(
-            listed(caller(false, &roles, session(None))),
-            Some(vec!["acme".into(), "globex".into()])
-        );
+        assert_eq!(listed(caller(false, &roles, session(None))), Some(vec!["acme".into(), "globex".into()]));
         assert_eq!(listed(caller(true, &[], key("acme"))), Some(vec!["acme".into()]));
-        assert_eq!(
-            listed(caller(false, &roles[..1], key("acme"))),
-            Some(vec!["acme".into()])
-        );
+        assert_eq!(listed(caller(false, &roles[..1], key("acme"))), Some(vec!["acme".into()]));
         assert_eq!(listed(caller(false, &[], key("acme"))), Some(vec![]));
     }
 }

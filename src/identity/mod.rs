@@ -69,10 +69,7 @@ impl Identity {
 
     /// Believes what these proxies say of whom they speak for.
     pub fn with_trusted_proxies(self, proxies: Vec<Network>) -> Self {
-        Identity {
-            proxies: Arc::new(TrustedProxies(proxies)),
-            ..self
-        }
+        Identity { proxies: Arc::new(TrustedProxies(proxies)), ..self }
     }
 
     /// The address that a request comes from, as far as it can be believed.

@@ -24,9 +24,7 @@ pub struct Passwords {
 
 impl Default for Passwords {
     fn default() -> Self {
-        Passwords {
-            room: Arc::new(Semaphore::new(AT_ONCE)),
-        }
+        Passwords { room: Arc::new(Semaphore::new(AT_ONCE)) }
     }
 }
 
@@ -34,13 +32,10 @@ impl Passwords {
     /// A PHC string with a new salt.
     pub async fn hash(&self, password: String) -> Result<String, Error> {
         self.apart(move || {
-            argon2()
-                .hash_password(password.as_bytes())
-                .map(|hash| hash.to_string())
-                .map_err(|error| {
-                    tracing::error!(%error, "a password could not be hashed");
-                    Error::Internal
-                })
+            argon2().hash_password(password.as_bytes()).map(|hash| hash.to_string()).map_err(|error| {
+                tracing::error!(%error, "a password could not be hashed");
+                Error::Internal
+            })
         })
         .await?
     }
@@ -61,12 +56,7 @@ impl Passwords {
 
     /// The permit moves into the work, which goes on when its caller has hung up.
     async fn apart<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
-        let permit = self
-            .room
-            .clone()
-            .acquire_owned()
-            .await
-            .map_err(|_| Error::Internal)?;
+        let permit = self.room.clone().acquire_owned().await.map_err(|_| Error::Internal)?;
         tokio::task::spawn_blocking(move || {
             let done = work();
             drop(permit);
@@ -123,34 +113,11 @@ mod tests {
         let hash = passwords.hash("correct horse battery".into()).await.unwrap();
         assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
         assert!(is_argon2id_hash(&hash));
-        assert_ne!(
-            passwords.hash("correct horse battery".into()).await.unwrap(),
-            hash
-        );
-        assert!(
-            passwords
-                .verify("correct horse battery".into(), Some(hash.clone()))
-                .await
-                .unwrap()
-        );
-        assert!(
-            !passwords
-                .verify("Correct horse battery".into(), Some(hash))
-                .await
-                .unwrap()
-        );
-        assert!(
-            !passwords
-                .verify("correct horse battery".into(), None)
-                .await
-                .unwrap()
-        );
-        assert!(
-            !passwords
-                .verify("x".into(), Some("no hash".into()))
-                .await
-                .unwrap()
-        );
+        assert_ne!(passwords.hash("correct horse battery".into()).await.unwrap(), hash);
+        assert!(passwords.verify("correct horse battery".into(), Some(hash.clone())).await.unwrap());
+        assert!(!passwords.verify("Correct horse battery".into(), Some(hash)).await.unwrap());
+        assert!(!passwords.verify("correct horse battery".into(), None).await.unwrap());
+        assert!(!passwords.verify("x".into(), Some("no hash".into())).await.unwrap());
     }
 
     #[test]
@@ -166,9 +133,7 @@ mod tests {
     #[test]
     fn only_whole_and_bearable_argon2id_hashes_are_taken() {
         let (salt, output) = ("c29tZXNhbHRzYWx0", "X2Jv8d8b3jUDgKUKWdQzZqmuP9s6PYUmbTd4Ov3lZg8");
-        assert!(is_argon2id_hash(&format!(
-            "$argon2id$v=19$m=65536,t=3,p=4${salt}${output}"
-        )));
+        assert!(is_argon2id_hash(&format!("$argon2id$v=19$m=65536,t=3,p=4${salt}${output}")));
         for bad in [
             String::new(),
             "hunter2hunter2".into(),

@@ -16,11 +16,8 @@ impl TrustedProxies {
     /// be the client's own invention.
     pub(super) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = peer.to_canonical();
-        let lines: Vec<&str> = headers
-            .get_all("x-forwarded-for")
-            .iter()
-            .map(|line| line.to_str().unwrap_or(""))
-            .collect();
+        let lines: Vec<&str> =
+            headers.get_all("x-forwarded-for").iter().map(|line| line.to_str().unwrap_or("")).collect();
         for entry in lines.iter().rev().flat_map(|line| line.rsplit(',')) {
             if !self.0.iter().any(|network| network.contains(client)) {
                 break;
@@ -49,11 +46,7 @@ mod tests {
             }
             proxies.client(peer.parse().unwrap(), &headers).to_string()
         };
-        assert_eq!(
-            client("203.0.113.5", &["1.1.1.1"]),
-            "203.0.113.5",
-            "a stranger is not believed"
-        );
+        assert_eq!(client("203.0.113.5", &["1.1.1.1"]), "203.0.113.5", "a stranger is not believed");
         assert_eq!(client("10.0.0.1", &[]), "10.0.0.1");
         assert_eq!(
             client("10.0.0.1", &["6.6.6.6, 1.1.1.1"]),

@@ -47,28 +47,17 @@ pub struct Sessions {
 impl Identity {
     /// Gives all routes of `router` the session of their request.
     pub fn with_sessions<S: Clone + Send + Sync + 'static>(&self, router: Router<S>) -> Router<S> {
-        let sessions = Sessions {
-            store: self.store.clone(),
-            clock: self.clock.clone(),
-            seen: self.seen.clone(),
-        };
+        let sessions =
+            Sessions { store: self.store.clone(), clock: self.clock.clone(), seen: self.seen.clone() };
         let layer = SessionManagerLayer::new(sessions)
-            .with_name(if self.production {
-                "__Host-tollkeeper"
-            } else {
-                "tollkeeper"
-            })
+            .with_name(if self.production { "__Host-tollkeeper" } else { "tollkeeper" })
             .with_secure(self.production)
             .with_http_only(true)
             .with_same_site(SameSite::Lax)
             .with_path("/")
             .with_expiry(Expiry::OnInactivity(Duration::milliseconds(LIFETIME_MS)));
         let router = router.layer(layer);
-        if self.production {
-            router.layer(axum::middleware::map_response(secured))
-        } else {
-            router
-        }
+        if self.production { router.layer(axum::middleware::map_response(secured)) } else { router }
     }
 }
 
@@ -179,11 +168,7 @@ impl SessionStore for Sessions {
         self.seen.session(&id_hash, Timestamp(last_seen_ms), now);
         let expiry_date = OffsetDateTime::from_unix_timestamp_nanos(i128::from(expires_at_ms) * 1_000_000)
             .unwrap_or(OffsetDateTime::UNIX_EPOCH);
-        Ok(Some(Record {
-            id: *id,
-            data,
-            expiry_date,
-        }))
+        Ok(Some(Record { id: *id, data, expiry_date }))
     }
 
     async fn delete(&self, id: &Id) -> Result<()> {
@@ -212,11 +197,7 @@ fn data(record: &Record) -> Result<String> {
 }
 
 fn user(record: &Record) -> Option<String> {
-    record
-        .data
-        .get(USER)
-        .and_then(|value| value.as_str())
-        .map(str::to_owned)
+    record.data.get(USER).and_then(|value| value.as_str()).map(str::to_owned)
 }
 
 /// The cause goes to the log.
@@ -231,20 +212,12 @@ mod tests {
     use super::*;
 
     fn sessions(site: &Site) -> Sessions {
-        Sessions {
-            store: site.store.clone(),
-            clock: site.clock.clone(),
-            seen: site.identity.seen.clone(),
-        }
+        Sessions { store: site.store.clone(), clock: site.clock.clone(), seen: site.identity.seen.clone() }
     }
 
     fn record(user: &UserId) -> Record {
         let data = [(USER.to_owned(), user.as_str().into())].into_iter().collect();
-        Record {
-            id: Id::default(),
-            data,
-            expiry_date: OffsetDateTime::UNIX_EPOCH,
-        }
+        Record { id: Id::default(), data, expiry_date: OffsetDateTime::UNIX_EPOCH }
     }
 
     #[tokio::test]
@@ -253,16 +226,10 @@ mod tests {
         let (sessions, ada) = (sessions(&site), site.user("ada@example.com", false, &[]).await);
         let mut record = record(&ada);
         sessions.create(&mut record).await.unwrap();
-        assert_eq!(
-            sessions.load(&record.id).await.unwrap().unwrap().data,
-            record.data
-        );
+        assert_eq!(sessions.load(&record.id).await.unwrap().unwrap().data, record.data);
         record.data.insert("workspace".into(), "acme".into());
         sessions.save(&record).await.unwrap();
-        assert_eq!(
-            sessions.load(&record.id).await.unwrap().unwrap().data,
-            record.data
-        );
+        assert_eq!(sessions.load(&record.id).await.unwrap().unwrap().data, record.data);
         let (stored, user): (String, Option<String>) =
             sqlx::query_as("SELECT id_hash, user_id FROM sessions")
                 .fetch_one(site.store.read())
@@ -301,11 +268,7 @@ mod tests {
             site.identity.tidy().await.unwrap();
         }
         assert!(sessions.load(&idle.id).await.unwrap().is_none());
-        assert_eq!(
-            count(&site.store, "SELECT COUNT(*) FROM sessions").await,
-            1,
-            "the idle one is deleted"
-        );
+        assert_eq!(count(&site.store, "SELECT COUNT(*) FROM sessions").await, 1, "the idle one is deleted");
         site.clock.advance_ms(10 * DAY_MS);
         assert!(sessions.load(&used.id).await.unwrap().is_none());
     }
@@ -343,10 +306,7 @@ mod tests {
         )
         .await;
         sessions.create(&mut record(&ada)).await.unwrap();
-        assert_eq!(
-            count(&site.store, "SELECT COUNT(*) FROM sessions").await,
-            SESSIONS_A_USER
-        );
+        assert_eq!(count(&site.store, "SELECT COUNT(*) FROM sessions").await, SESSIONS_A_USER);
         assert!(sessions.load(&first.id).await.unwrap().is_none());
         let mut tx = site.store.begin().await.unwrap();
         end_sessions_of(&mut tx, &ada).await.unwrap();

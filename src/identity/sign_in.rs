@@ -28,10 +28,7 @@ impl Identity {
     ) -> Result<Caller, Error> {
         let email = normal_email(email);
         // What is no address can't be anyone's: all of it counts as one account.
-        let attempt = self
-            .throttle
-            .begin(email.as_deref().unwrap_or(""), address)
-            .await?;
+        let attempt = self.throttle.begin(email.as_deref().unwrap_or(""), address).await?;
         let found = match email {
             Some(email) => find(&self.store, email).await?,
             None => None,
@@ -57,11 +54,7 @@ impl Identity {
 
     /// Ends the session, if there is one.
     pub async fn sign_out(&self, session: &Session) -> Result<(), Error> {
-        if session.id().is_some() {
-            session.flush().await.map_err(failed)
-        } else {
-            Ok(())
-        }
+        if session.id().is_some() { session.flush().await.map_err(failed) } else { Ok(()) }
     }
 
     /// Who the session belongs to; none where nobody signed in, or the user was removed.
@@ -134,35 +127,20 @@ async fn load_user(
     let Some((email, admin, .., selected)) = rows.first() else {
         return Ok(None);
     };
-    let (email, admin, selected) = (
-        email.clone(),
-        *admin != 0,
-        selected.clone().map(WorkspaceId::from),
-    );
-    let mut memberships: Vec<Membership> = rows
-        .into_iter()
-        .filter_map(|(_, _, workspace, role, _)| membership(workspace, role))
-        .collect();
+    let (email, admin, selected) = (email.clone(), *admin != 0, selected.clone().map(WorkspaceId::from));
+    let mut memberships: Vec<Membership> =
+        rows.into_iter().filter_map(|(_, _, workspace, role, _)| membership(workspace, role)).collect();
     memberships.sort_by(|a, b| a.workspace.cmp(&b.workspace));
     let selected = selected
         .filter(|selected| admin || memberships.iter().any(|m| m.workspace == *selected))
         .or_else(|| memberships.first().map(|m| m.workspace.clone()));
-    Ok(Some(Caller {
-        user: user.clone(),
-        email,
-        admin,
-        memberships,
-        via: Via::Session { selected },
-    }))
+    Ok(Some(Caller { user: user.clone(), email, admin, memberships, via: Via::Session { selected } }))
 }
 
 /// A role that isn't known gives no right.
 pub(super) fn membership(workspace: Option<String>, role: Option<String>) -> Option<Membership> {
     let role: Role = role?.parse().ok()?;
-    Some(Membership {
-        workspace: workspace?.into(),
-        role,
-    })
+    Some(Membership { workspace: workspace?.into(), role })
 }
 
 fn mismatch() -> Error {

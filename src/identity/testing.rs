@@ -24,17 +24,10 @@ impl Site {
 
     pub(crate) async fn open_in(production: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(&DatabaseUrl::Sqlite(folder.path().join("x.db")))
-            .await
-            .unwrap();
+        let store = Store::open(&DatabaseUrl::Sqlite(folder.path().join("x.db"))).await.unwrap();
         let clock = ManualClock::new(Timestamp::parse_rfc3339("2026-09-20T10:00:00Z").unwrap());
         let identity = Identity::new(store.clone(), clock.clone(), production);
-        Site {
-            identity,
-            store,
-            clock,
-            _folder: folder,
-        }
+        Site { identity, store, clock, _folder: folder }
     }
 
     pub(crate) fn clock_now(&self) -> Timestamp {
@@ -87,11 +80,7 @@ impl Site {
 }
 
 pub(crate) async fn count(store: &Store, sql: &'static str) -> i64 {
-    sqlx::query_as::<_, (i64,)>(sql)
-        .fetch_one(store.read())
-        .await
-        .unwrap()
-        .0
+    sqlx::query_as::<_, (i64,)>(sql).fetch_one(store.read()).await.unwrap().0
 }
 
 /// Hashed once a process.

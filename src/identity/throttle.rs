@@ -43,20 +43,10 @@ pub(super) struct Attempt {
 impl Throttle {
     pub(super) fn new(clock: SharedClock) -> Self {
         let counts = Counts {
-            accounts: Counters {
-                limit: FAILURES_AN_ACCOUNT,
-                by_key: HashMap::new(),
-            },
-            addresses: Counters {
-                limit: FAILURES_AN_ADDRESS,
-                by_key: HashMap::new(),
-            },
+            accounts: Counters { limit: FAILURES_AN_ACCOUNT, by_key: HashMap::new() },
+            addresses: Counters { limit: FAILURES_AN_ADDRESS, by_key: HashMap::new() },
         };
-        Throttle {
-            clock,
-            counts: Mutex::new(counts),
-            settled: Notify::new(),
-        }
+        Throttle { clock, counts: Mutex::new(counts), settled: Notify::new() }
     }
 
     /// # Errors
@@ -89,11 +79,7 @@ impl Throttle {
                 if let Some(address) = address {
                     counts.addresses.entry(address, now).pending += 1;
                 }
-                Ok(Some(Attempt {
-                    throttle: self.clone(),
-                    account: account.to_owned(),
-                    address,
-                }))
+                Ok(Some(Attempt { throttle: self.clone(), account: account.to_owned(), address }))
             }
             _ => Ok(None),
         }
@@ -104,11 +90,7 @@ impl Attempt {
     pub(super) fn failed(self) {
         let now = self.throttle.clock.now();
         let mut counts = self.throttle.counts.lock();
-        counts
-            .accounts
-            .entry(self.account.clone(), now)
-            .failures
-            .push_back(now);
+        counts.accounts.entry(self.account.clone(), now).failures.push_back(now);
         if let Some(address) = self.address {
             counts.addresses.entry(address, now).failures.push_back(now);
         }
@@ -166,11 +148,7 @@ enum Verdict {
 
 impl Counter {
     fn forget_old(&mut self, now: Timestamp) {
-        while self
-            .failures
-            .front()
-            .is_some_and(|at| at.plus_ms(WINDOW_MS) <= now)
-        {
+        while self.failures.front().is_some_and(|at| at.plus_ms(WINDOW_MS) <= now) {
             self.failures.pop_front();
         }
     }
@@ -188,10 +166,7 @@ impl<K: Hash + Eq + Clone> Counters<K> {
         };
         counter.forget_old(now);
         let failed = counter.failures.len();
-        match failed
-            .checked_sub(limit)
-            .and_then(|over| counter.failures.get(over))
-        {
+        match failed.checked_sub(limit).and_then(|over| counter.failures.get(over)) {
             Some(oldest) => Verdict::Refuse(oldest.plus_ms(WINDOW_MS)),
             None if failed + counter.pending >= limit => Verdict::Wait,
             None => Verdict::Go,
@@ -255,10 +230,7 @@ mod tests {
     }
 
     async fn fail(throttle: &Arc<Throttle>, account: &str, address: &str) -> Result<(), Error> {
-        throttle
-            .begin(account, Some(ip(address)))
-            .await
-            .map(Attempt::failed)
+        throttle.begin(account, Some(ip(address))).await.map(Attempt::failed)
     }
 
     #[tokio::test]
@@ -269,19 +241,10 @@ mod tests {
             clock.advance_ms(1_000);
         }
         let refused = fail(&throttle, "ada", "10.9.9.9").await.unwrap_err();
-        assert_eq!(
-            (refused.status(), refused.retry_after_s()),
-            (429, Some(15 * 60 - 10))
-        );
+        assert_eq!((refused.status(), refused.retry_after_s()), (429, Some(15 * 60 - 10)));
         fail(&throttle, "eve", "10.9.9.9").await.unwrap();
         clock.advance_ms(WINDOW_MS - 10_001);
-        assert_eq!(
-            fail(&throttle, "ada", "10.9.9.9")
-                .await
-                .unwrap_err()
-                .retry_after_s(),
-            Some(1)
-        );
+        assert_eq!(fail(&throttle, "ada", "10.9.9.9").await.unwrap_err().retry_after_s(), Some(1));
         clock.advance_ms(1);
         fail(&throttle, "ada", "10.9.9.9").await.unwrap();
         assert!(
@@ -294,9 +257,7 @@ mod tests {
     async fn an_address_has_fifty_and_an_ipv6_network_counts_as_one() {
         let (_, throttle) = throttle();
         for n in 0..50 {
-            fail(&throttle, &format!("user{n}"), &format!("2001:db8:0:1::{n:x}"))
-                .await
-                .unwrap();
+            fail(&throttle, &format!("user{n}"), &format!("2001:db8:0:1::{n:x}")).await.unwrap();
         }
         assert!(fail(&throttle, "another", "2001:db8:0:1:ffff::1").await.is_err());
         fail(&throttle, "another", "2001:db8:0:2::1").await.unwrap();
@@ -343,11 +304,7 @@ mod tests {
             throttle.begin("ada", None).await.unwrap().failed();
         }
         for n in 0..REMEMBERED + 100 {
-            throttle
-                .begin(&format!("made-up-{n}"), None)
-                .await
-                .unwrap()
-                .failed();
+            throttle.begin(&format!("made-up-{n}"), None).await.unwrap().failed();
         }
         assert_eq!(throttle.counts.lock().accounts.by_key.len(), REMEMBERED);
         assert!(throttle.begin("ada", None).await.is_err());

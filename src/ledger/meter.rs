@@ -18,17 +18,11 @@ pub struct StepUsage {
 
 impl StepUsage {
     pub fn reported(usage: Usage) -> Self {
-        Self {
-            usage,
-            estimated: Usage::default(),
-        }
+        Self { usage, estimated: Usage::default() }
     }
 
     pub fn estimated(usage: Usage) -> Self {
-        Self {
-            usage,
-            estimated: usage,
-        }
+        Self { usage, estimated: usage }
     }
 }
 
@@ -82,13 +76,9 @@ impl Meter {
 
     /// The sum so far.
     pub fn total(&self) -> Usage {
-        self.0
-            .lock()
-            .parts
-            .iter()
-            .fold(Usage::default(), |mut sum, (_, step)| {
-                sum += step.usage;
-                sum
-            })
+        self.0.lock().parts.iter().fold(Usage::default(), |mut sum, (_, step)| {
+            sum += step.usage;
+            sum
+        })
     }
 }

@@ -49,7 +49,11 @@ impl Ledger {
     /// Starts the writer.
     pub fn start(store: Store, clock: SharedClock) -> Self {
         let (changed, _) = watch::channel(0);
-        Self { writer: writer::Writer::start(store, clock, changed.clone()), running: TaskTracker::new(), changed }
+        Self {
+            writer: writer::Writer::start(store, clock, changed.clone()),
+            running: TaskTracker::new(),
+            changed,
+        }
     }
 
     /// Returns once the usage is committed. It stays queued and is written when the database answers
@@ -89,7 +93,10 @@ impl Ledger {
     }
 
     /// Runs work that goes on when its request is gone; shutdown waits for it.
-    pub fn outlive<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+    pub fn outlive<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<T> {
         self.running.spawn(work)
     }
 

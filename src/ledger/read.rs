@@ -19,7 +19,8 @@ pub async fn rows(
         FROM llm_usage WHERE workspace_id = $1 AND day >= $2 AND day <= $3
         ORDER BY workspace_id, day, route, model";
     // The join makes it one index range a workspace instead of a scan of the whole ledger.
-    const OF_ALL: &str = "SELECT u.workspace_id, u.day, u.route, u.model, u.input_tokens, u.output_tokens, u.requests,
+    const OF_ALL: &str =
+        "SELECT u.workspace_id, u.day, u.route, u.model, u.input_tokens, u.output_tokens, u.requests,
             u.estimated_input_tokens, u.estimated_output_tokens
         FROM workspaces w JOIN llm_usage u ON u.workspace_id = w.id AND u.day >= $1 AND u.day <= $2
         ORDER BY u.workspace_id, u.day, u.route, u.model";
@@ -32,7 +33,9 @@ pub async fn rows(
 }
 
 /// None for a day that is none: another program's slip, which must not take the page down.
-fn row((workspace, day, route, model, input, output, requests, est_input, est_output): Columns) -> Option<UsageRow> {
+fn row(
+    (workspace, day, route, model, input, output, requests, est_input, est_output): Columns,
+) -> Option<UsageRow> {
     Some(UsageRow {
         workspace_id: workspace.into(),
         day: Day::parse(day.get(..10)?)?,

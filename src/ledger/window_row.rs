@@ -25,9 +25,7 @@ impl WindowKind {
 
     /// Reads what the table has; nothing for what others wrote and this doesn't know.
     pub fn parse(text: &str) -> Option<Self> {
-        [WindowKind::Request, WindowKind::Tokens]
-            .into_iter()
-            .find(|kind| kind.as_str() == text)
+        [WindowKind::Request, WindowKind::Tokens].into_iter().find(|kind| kind.as_str() == text)
     }
 }
 

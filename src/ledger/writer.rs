@@ -113,7 +113,12 @@ impl Writer {
 
     /// Refusals since the process started.
     pub(super) fn refusals(&self) -> Vec<(WorkspaceId, Refused, u64)> {
-        self.shared.refusals_total.lock().iter().map(|((workspace, kind), n)| (workspace.clone(), *kind, *n)).collect()
+        self.shared
+            .refusals_total
+            .lock()
+            .iter()
+            .map(|((workspace, kind), n)| (workspace.clone(), *kind, *n))
+            .collect()
     }
 
     /// Writes all that is queued.
@@ -171,7 +176,8 @@ struct Group {
 impl Group {
     fn of(jobs: &[Job], loose: Loose, today: Day) -> Self {
         let Loose { refusals, window_rows } = loose;
-        let mut group = Group { refusals, window_rows: window_rows.into(), day: today.ymd(), ..Group::default() };
+        let mut group =
+            Group { refusals, window_rows: window_rows.into(), day: today.ymd(), ..Group::default() };
         for job in jobs {
             let Job::Settle(settlement, _) = job else { continue };
             group.window_rows.extend(settlement.window_rows.iter().cloned());

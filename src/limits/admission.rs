@@ -43,7 +43,13 @@ impl Admission {
         state: LimitState,
         reservation: Option<ReservationId>,
     ) -> Self {
-        Self { who, route, state, meter: Meter::default(), open: Mutex::new(Some(Open { limiter, reservation })) }
+        Self {
+            who,
+            route,
+            state,
+            meter: Meter::default(),
+            open: Mutex::new(Some(Open { limiter, reservation })),
+        }
     }
 
     /// Where the request's model calls enter what they used.
@@ -126,7 +132,10 @@ impl Open {
 
 impl fmt::Debug for Admission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Admission").field("who", &self.who).field("route", &self.route).finish_non_exhaustive()
+        f.debug_struct("Admission")
+            .field("who", &self.who)
+            .field("route", &self.route)
+            .finish_non_exhaustive()
     }
 }
 

@@ -93,9 +93,11 @@ mod tests {
     #[tokio::test]
     async fn callers_during_a_read_share_the_next() {
         let coalesce: Arc<Coalesce<&str, u32>> = Arc::default();
-        let (reads, gate, begun) = (Arc::new(AtomicU32::new(0)), Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let (reads, gate, begun) =
+            (Arc::new(AtomicU32::new(0)), Arc::new(Notify::new()), Arc::new(Notify::new()));
         let ask = || {
-            let (coalesce, reads, gate, begun) = (coalesce.clone(), reads.clone(), gate.clone(), begun.clone());
+            let (coalesce, reads, gate, begun) =
+                (coalesce.clone(), reads.clone(), gate.clone(), begun.clone());
             tokio::spawn(async move {
                 coalesce
                     .get("k", move || {

@@ -77,8 +77,13 @@ impl Limiter {
             (Limit::Of(limit), BudgetMode::Gate) => BudgetAsk::Gate { limit, used },
             (Limit::Of(limit), BudgetMode::Reserve) => BudgetAsk::Reserve { limit, used, estimate, reading },
         };
-        let ask =
-            Ask { workspace: who.workspace.clone(), user: who.user.clone(), now, rate: limits.rate.limit, budget };
+        let ask = Ask {
+            workspace: who.workspace.clone(),
+            user: who.user.clone(),
+            now,
+            rate: limits.rate.limit,
+            budget,
+        };
         let decision = inner.rates.decide(&ask).await?;
 
         let resets_at = now.day().end();
@@ -94,9 +99,12 @@ impl Limiter {
             Verdict::OverRate { wait_ms } => {
                 Reason::Rate(RateRefusal { limit: limits.rate.limit.number(), wait_ms })
             }
-            Verdict::OverBudget { reserved } => {
-                Reason::Budget(BudgetRefusal { used, limit: limits.budget.limit.number(), reserved, resets_at })
-            }
+            Verdict::OverBudget { reserved } => Reason::Budget(BudgetRefusal {
+                used,
+                limit: limits.budget.limit.number(),
+                reserved,
+                resets_at,
+            }),
         };
         let refused = if matches!(reason, Reason::Rate(_)) { Refused::Rate } else { Refused::Budget };
         inner.ledger.count_refusal(&who.workspace, refused);

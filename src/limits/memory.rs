@@ -11,9 +11,7 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 
 use super::bucket::Bucket;
-use super::store::{
-    Ask, BudgetAsk, Decision, RateLimitStore, Reading, Release, ReservationId, Verdict,
-};
+use super::store::{Ask, BudgetAsk, Decision, RateLimitStore, Reading, Release, ReservationId, Verdict};
 use crate::model::{Error, Limit, RateState, Timestamp, UserId, WorkspaceId};
 
 const SHARDS: usize = 16;
@@ -120,7 +118,9 @@ impl MemoryStore {
                 bucket.spend_one();
             }
             // An empty bucket says nothing that a missing one doesn't.
-            if bucket.spent_units() > 0 && workspace.buckets.insert(ask.user.clone(), (bucket, limit)).is_none() {
+            if bucket.spent_units() > 0
+                && workspace.buckets.insert(ask.user.clone(), (bucket, limit)).is_none()
+            {
                 added = 1;
             }
             bucket.state(limit)
@@ -144,7 +144,8 @@ impl RateLimitStore for MemoryStore {
         now: Timestamp,
     ) -> Result<RateState, Error> {
         let shard = self.shard(workspace).lock();
-        let bucket = shard.workspaces.get(workspace).map_or_else(|| Bucket::new(now), |w| w.drained(user, limit, now));
+        let bucket =
+            shard.workspaces.get(workspace).map_or_else(|| Bucket::new(now), |w| w.drained(user, limit, now));
         Ok(bucket.state(limit))
     }
 
@@ -181,7 +182,13 @@ impl Workspace {
     fn check_budget(&mut self, ask: BudgetAsk, now: Timestamp) -> Result<(), Option<u64>> {
         match ask {
             BudgetAsk::Off => Ok(()),
-            BudgetAsk::Gate { limit, used } => if used < limit { Ok(()) } else { Err(None) },
+            BudgetAsk::Gate { limit, used } => {
+                if used < limit {
+                    Ok(())
+                } else {
+                    Err(None)
+                }
+            }
             BudgetAsk::Reserve { limit, used, estimate, reading } => {
                 self.reserved.retain(|_, reserved| reserved.deadline > now);
                 self.settled.retain(|settled| now.ms_since(settled.at) < READING_LIFE_MS.unsigned_abs());
@@ -232,7 +239,8 @@ impl Shard {
     }
 
     fn count(&mut self) {
-        self.workspaces.retain(|_, w| !(w.buckets.is_empty() && w.reserved.is_empty() && w.settled.is_empty()));
+        self.workspaces
+            .retain(|_, w| !(w.buckets.is_empty() && w.reserved.is_empty() && w.settled.is_empty()));
         self.buckets = self.workspaces.values().map(|w| w.buckets.len()).sum();
     }
 }
@@ -297,10 +305,7 @@ mod tests {
             store.decide_now(&ask("eve", 0, 1, spent)).verdict,
             Verdict::OverBudget { reserved: None }
         );
-        assert_eq!(
-            store.decide_now(&ask("eve", 0, 1, under)).verdict,
-            Verdict::OverRate { wait_ms: 60_000 }
-        );
+        assert_eq!(store.decide_now(&ask("eve", 0, 1, under)).verdict, Verdict::OverRate { wait_ms: 60_000 });
     }
 
     #[test]

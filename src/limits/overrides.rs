@@ -65,11 +65,12 @@ pub async fn change_in(
     workspace: &WorkspaceId,
     change: LimitChange,
 ) -> Result<Overrides, sqlx::Error> {
-    let row: Option<(Option<i64>, Option<i64>)> =
-        sqlx::query_as("SELECT rate_per_minute, daily_token_budget FROM workspace_limits WHERE workspace_id = $1")
-            .bind(workspace.as_str().to_owned())
-            .fetch_optional(&mut **tx)
-            .await?;
+    let row: Option<(Option<i64>, Option<i64>)> = sqlx::query_as(
+        "SELECT rate_per_minute, daily_token_budget FROM workspace_limits WHERE workspace_id = $1",
+    )
+    .bind(workspace.as_str().to_owned())
+    .fetch_optional(&mut **tx)
+    .await?;
     let before = row.map_or_else(Overrides::default, |(rate, budget)| Overrides {
         rate: Setting::from_stored(rate),
         budget: Setting::from_stored(budget),

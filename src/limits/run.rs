@@ -10,7 +10,7 @@ use super::{Admission, Limiter, Who};
 use crate::model::{Error, LimitState, Route};
 
 /// How long an answer is read on for the ledger when its caller has left.
-const READ_ON: Duration = Duration::from_secs(60);
+const READ_ON: Duration = Duration::from_mins(1);
 /// Pieces that wait for a slow reader; then the provider waits too.
 const PIECES: usize = 32;
 

@@ -31,10 +31,16 @@ pub struct Reading(pub u64);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    Admitted { reservation: Option<ReservationId> },
+    Admitted {
+        reservation: Option<ReservationId>,
+    },
     /// The budget stands in the way; `reserved` where only calls in flight do.
-    OverBudget { reserved: Option<u64> },
-    OverRate { wait_ms: u64 },
+    OverBudget {
+        reserved: Option<u64>,
+    },
+    OverRate {
+        wait_ms: u64,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,8 +70,13 @@ pub trait RateLimitStore: Send + Sync + 'static {
     async fn decide(&self, ask: &Ask) -> Result<Decision, Error>;
 
     /// The bucket as it stands, without spending.
-    async fn peek(&self, workspace: &WorkspaceId, user: &UserId, limit: u64, now: Timestamp)
-    -> Result<RateState, Error>;
+    async fn peek(
+        &self,
+        workspace: &WorkspaceId,
+        user: &UserId,
+        limit: u64,
+        now: Timestamp,
+    ) -> Result<RateState, Error>;
 
     /// Returns the token of an admission that no provider had room for.
     async fn give_back(&self, workspace: &WorkspaceId, user: &UserId, limit: u64, now: Timestamp);

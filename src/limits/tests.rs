@@ -108,7 +108,10 @@ async fn an_edit_of_the_tables_holds_for_the_next_request() {
     gate.request(10).await.unwrap();
     run(&gate.store, "INSERT INTO workspace_limits (workspace_id, rate_per_minute) VALUES ('acme', 1)").await;
     let refusal = gate.request(1).await.unwrap_err();
-    assert_eq!(refusal.reason, crate::model::decision::Reason::Rate(crate::model::RateRefusal { limit: 1, wait_ms: 60_000 }));
+    assert_eq!(
+        refusal.reason,
+        crate::model::decision::Reason::Rate(crate::model::RateRefusal { limit: 1, wait_ms: 60_000 })
+    );
     run(&gate.store, "UPDATE workspace_limits SET rate_per_minute = NULL, daily_token_budget = 10").await;
     assert!(gate.request(1).await.unwrap_err().sentence().contains("10 of 10 tokens used"));
     run(&gate.store, "UPDATE llm_usage SET input_tokens = 9").await;
@@ -213,8 +216,9 @@ async fn a_change_is_audited_once_and_an_unknown_workspace_is_refused() {
         let after = overrides::change(&gate.store, Timestamp(0), &Actor::Cli, &workspace, set).await.unwrap();
         assert_eq!(after.rate, Setting::Value(5));
     }
-    let entries =
-        crate::audit::list(&gate.store, &crate::audit::Query { limit: 10, ..Default::default() }).await.unwrap();
+    let entries = crate::audit::list(&gate.store, &crate::audit::Query { limit: 10, ..Default::default() })
+        .await
+        .unwrap();
     assert_eq!(entries.len(), 1);
     assert_eq!(entries[0].after["rate_per_minute"], 5);
     let unknown = overrides::change(&gate.store, Timestamp(0), &Actor::Cli, &"nope".into(), set).await;

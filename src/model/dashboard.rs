@@ -31,9 +31,7 @@ impl SourceKind {
     }
 
     pub fn parse(text: &str) -> Option<Self> {
-        [SourceKind::Csv, SourceKind::Json, SourceKind::Postgres]
-            .into_iter()
-            .find(|k| k.as_str() == text)
+        [SourceKind::Csv, SourceKind::Json, SourceKind::Postgres].into_iter().find(|k| k.as_str() == text)
     }
 }
 
@@ -202,12 +200,7 @@ mod tests {
     use super::*;
 
     fn columns() -> Vec<Column> {
-        ["day", "amount"]
-            .map(|name| Column {
-                name: name.into(),
-                kind: text_type(),
-            })
-            .into()
+        ["day", "amount"].map(|name| Column { name: name.into(), kind: text_type() }).into()
     }
 
     fn spec(json: &str) -> Result<(), String> {
@@ -231,17 +224,9 @@ mod tests {
                 "query":{{"column":"{column}","aggregate":"{aggregate}"}}}}]}}"#
             )
         };
-        assert!(
-            spec(&widget("bar", "nowhere", "sum"))
-                .unwrap_err()
-                .contains("nowhere")
-        );
+        assert!(spec(&widget("bar", "nowhere", "sum")).unwrap_err().contains("nowhere"));
         assert!(spec(&widget("pie", "day", "sum")).unwrap_err().contains("pie"));
-        assert!(
-            spec(&widget("bar", "day", "median"))
-                .unwrap_err()
-                .contains("median")
-        );
+        assert!(spec(&widget("bar", "day", "median")).unwrap_err().contains("median"));
         assert!(spec(r#"{"title":"T"}"#).unwrap_err().contains("widgets"));
     }
 }

@@ -54,26 +54,17 @@ pub struct LimitState {
 impl LimitState {
     /// The value of `RateLimit-Policy`, absent when both limits are disabled.
     pub fn policy_header(&self) -> Option<String> {
-        let rate = self
-            .rate
-            .map(|r| format!("\"rate\";q={};w={RATE_WINDOW_S}", r.limit));
-        let budget = self
-            .budget
-            .map(|b| format!("\"budget\";q={};w={BUDGET_WINDOW_S};qu=\"tokens\"", b.limit));
+        let rate = self.rate.map(|r| format!("\"rate\";q={};w={RATE_WINDOW_S}", r.limit));
+        let budget =
+            self.budget.map(|b| format!("\"budget\";q={};w={BUDGET_WINDOW_S};qu=\"tokens\"", b.limit));
         joined(rate, budget)
     }
 
     /// The value of `RateLimit`, absent when both limits are disabled.
     pub fn state_header(&self) -> Option<String> {
-        let rate = self
-            .rate
-            .map(|r| format!("\"rate\";r={};t={}", r.remaining, whole_seconds(r.full_in_ms)));
+        let rate = self.rate.map(|r| format!("\"rate\";r={};t={}", r.remaining, whole_seconds(r.full_in_ms)));
         let budget = self.budget.map(|b| {
-            format!(
-                "\"budget\";r={};t={}",
-                b.remaining(),
-                whole_seconds(b.resets_at.ms_since(self.now))
-            )
+            format!("\"budget\";r={};t={}", b.remaining(), whole_seconds(b.resets_at.ms_since(self.now)))
         });
         joined(rate, budget)
     }
@@ -127,9 +118,9 @@ impl Refusal {
         let now = self.state.now;
         match self.reason {
             Reason::Rate(rate) => now.plus_ms(i64::try_from(rate.wait_ms).unwrap_or(i64::MAX)),
-            Reason::Budget(BudgetRefusal {
-                reserved: Some(_), ..
-            }) => now.plus_ms(i64::try_from(IN_FLIGHT_RETRY_MS).unwrap_or(i64::MAX)),
+            Reason::Budget(BudgetRefusal { reserved: Some(_), .. }) => {
+                now.plus_ms(i64::try_from(IN_FLIGHT_RETRY_MS).unwrap_or(i64::MAX))
+            }
             Reason::Budget(budget) => budget.resets_at,
         }
     }
@@ -182,12 +173,7 @@ impl Refusal {
                     retry()
                 )
             }
-            Reason::Budget(BudgetRefusal {
-                used,
-                limit,
-                reserved,
-                resets_at,
-            }) => {
+            Reason::Budget(BudgetRefusal { used, limit, reserved, resets_at }) => {
                 let of = format!("{} of {} tokens used", thousands(used), thousands(limit));
                 match reserved {
                     Some(held) => format!(
@@ -213,20 +199,13 @@ mod tests {
     }
 
     fn refusal(reason: Reason) -> Refusal {
-        let state = LimitState {
-            now: at("2026-09-20T10:00:00Z"),
-            rate: None,
-            budget: None,
-        };
+        let state = LimitState { now: at("2026-09-20T10:00:00Z"), rate: None, budget: None };
         Refusal { reason, state }
     }
 
     #[test]
     fn the_rates_sentence_is_the_contracts() {
-        let r = refusal(Reason::Rate(RateRefusal {
-            limit: 20,
-            wait_ms: 3_000,
-        }));
+        let r = refusal(Reason::Rate(RateRefusal { limit: 20, wait_ms: 3_000 }));
         assert_eq!(
             r.sentence(),
             "rate limit reached: 20 model requests per minute per user in this workspace; \
@@ -237,10 +216,7 @@ mod tests {
             (3, true, "rate_limit_exceeded")
         );
         let one = refusal(Reason::Rate(RateRefusal { limit: 1, wait_ms: 1 }));
-        assert!(
-            one.sentence()
-                .starts_with("rate limit reached: 1 model request per minute per user")
-        );
+        assert!(one.sentence().starts_with("rate limit reached: 1 model request per minute per user"));
         assert_eq!(one.retry_after_s(), 1);
     }
 
@@ -261,12 +237,7 @@ mod tests {
         assert_eq!((r.retry_after_s(), r.worth_retrying()), (14 * 3600, false));
         assert_eq!(r.openai_code(), "insufficient_quota");
 
-        let held = BudgetRefusal {
-            used: 1_900,
-            limit: 2_000,
-            reserved: Some(300),
-            ..spent
-        };
+        let held = BudgetRefusal { used: 1_900, limit: 2_000, reserved: Some(300), ..spent };
         let r = refusal(Reason::Budget(held));
         assert_eq!(
             r.sentence(),
@@ -279,25 +250,14 @@ mod tests {
     #[test]
     fn headers_leave_a_disabled_limit_out() {
         let now = at("2026-09-20T14:10:00Z");
-        let rate = Some(RateState {
-            limit: 20,
-            remaining: 7,
-            full_in_ms: 38_001,
-        });
-        let budget = Some(BudgetState {
-            limit: 2_000_000,
-            used: 1_000,
-            resets_at: now.day().end(),
-        });
+        let rate = Some(RateState { limit: 20, remaining: 7, full_in_ms: 38_001 });
+        let budget = Some(BudgetState { limit: 2_000_000, used: 1_000, resets_at: now.day().end() });
         let both = LimitState { now, rate, budget };
         assert_eq!(
             both.policy_header().unwrap(),
             "\"rate\";q=20;w=60, \"budget\";q=2000000;w=86400;qu=\"tokens\""
         );
-        assert_eq!(
-            both.state_header().unwrap(),
-            "\"rate\";r=7;t=39, \"budget\";r=1999000;t=35400"
-        );
+        assert_eq!(both.state_header().unwrap(), "\"rate\";r=7;t=39, \"budget\";r=1999000;t=35400");
         let one = LimitState { rate: None, ..both };
         assert_eq!(one.state_header().unwrap(), "\"budget\";r=1999000;t=35400");
         assert_eq!(LimitState { budget: None, ..one }.policy_header(), None);

@@ -91,9 +91,7 @@ impl Error {
     /// The same words whether the record doesn't exist or belongs to a workspace that the caller isn't in.
     pub fn no_such(what: &str, id: &str) -> Self {
         let shown: String = id.chars().take(128).collect();
-        Error::NotFound(format!(
-            "there is no {what} \"{shown}\" that you can see; check its id"
-        ))
+        Error::NotFound(format!("there is no {what} \"{shown}\" that you can see; check its id"))
     }
 }
 

@@ -16,10 +16,7 @@ pub fn thousands(n: u64) -> String {
 /// A number as people type it: digits, with thousands separators or blanks between them.
 pub fn parse_thousands(text: &str) -> Option<u64> {
     let text = text.trim();
-    let plain: String = text
-        .chars()
-        .filter(|c| !matches!(c, ',' | ' ' | '\u{a0}' | '_'))
-        .collect();
+    let plain: String = text.chars().filter(|c| !matches!(c, ',' | ' ' | '\u{a0}' | '_')).collect();
     (!plain.is_empty() && plain.bytes().all(|b| b.is_ascii_digit())).then(|| plain.parse().ok())?
 }
 
@@ -69,13 +66,9 @@ mod tests {
 
     #[test]
     fn spans_name_two_units() {
-        for (ms, text) in [
-            (1, "1 s"),
-            (59_000, "59 s"),
-            (60_001, "2 min"),
-            (3_600_000, "1 h"),
-            (34_920_000, "9 h 42 min"),
-        ] {
+        for (ms, text) in
+            [(1, "1 s"), (59_000, "59 s"), (60_001, "2 min"), (3_600_000, "1 h"), (34_920_000, "9 h 42 min")]
+        {
             assert_eq!(span_ms(ms), text);
         }
     }

@@ -46,18 +46,9 @@ impl Setting {
     /// pages all ask this one function.
     pub fn resolve(self, environment: Limit) -> Effective {
         match self {
-            Setting::Inherit => Effective {
-                limit: environment,
-                from: Origin::Environment,
-            },
-            Setting::Disabled => Effective {
-                limit: Limit::Disabled,
-                from: Origin::Override,
-            },
-            Setting::Value(n) => Effective {
-                limit: Limit::Of(n),
-                from: Origin::Override,
-            },
+            Setting::Inherit => Effective { limit: environment, from: Origin::Environment },
+            Setting::Disabled => Effective { limit: Limit::Disabled, from: Origin::Override },
+            Setting::Value(n) => Effective { limit: Limit::Of(n), from: Origin::Override },
         }
     }
 }
@@ -125,10 +116,7 @@ pub struct Defaults {
 
 impl Defaults {
     pub fn resolve(self, overrides: Overrides) -> Limits {
-        Limits {
-            rate: overrides.rate.resolve(self.rate),
-            budget: overrides.budget.resolve(self.budget),
-        }
+        Limits { rate: overrides.rate.resolve(self.rate), budget: overrides.budget.resolve(self.budget) }
     }
 }
 
@@ -152,10 +140,7 @@ impl LimitChange {
     }
 
     pub fn apply_to(self, now: Overrides) -> Overrides {
-        Overrides {
-            rate: self.rate.unwrap_or(now.rate),
-            budget: self.budget.unwrap_or(now.budget),
-        }
+        Overrides { rate: self.rate.unwrap_or(now.rate), budget: self.budget.unwrap_or(now.budget) }
     }
 }
 
@@ -184,9 +169,7 @@ pub fn parse_limit(text: &str, max: u64) -> Result<Limit, String> {
     let whole = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
     match whole.then(|| digits.parse::<u64>()) {
         Some(Ok(n)) if n <= max => Ok(Limit::from_number(n)),
-        _ => Err(format!(
-            "a whole number from 0 (which disables the limit) to {max}"
-        )),
+        _ => Err(format!("a whole number from 0 (which disables the limit) to {max}")),
     }
 }
 
@@ -196,12 +179,7 @@ mod tests {
 
     #[test]
     fn the_stored_form_goes_round() {
-        for setting in [
-            Setting::Inherit,
-            Setting::Disabled,
-            Setting::Value(1),
-            Setting::Value(BUDGET_MAX),
-        ] {
+        for setting in [Setting::Inherit, Setting::Disabled, Setting::Value(1), Setting::Value(BUDGET_MAX)] {
             assert_eq!(Setting::from_stored(setting.stored()), setting);
         }
     }
@@ -211,24 +189,15 @@ mod tests {
         let environment = Limit::Of(20);
         assert_eq!(
             Setting::Inherit.resolve(environment),
-            Effective {
-                limit: Limit::Of(20),
-                from: Origin::Environment
-            }
+            Effective { limit: Limit::Of(20), from: Origin::Environment }
         );
         assert_eq!(
             Setting::Disabled.resolve(environment),
-            Effective {
-                limit: Limit::Disabled,
-                from: Origin::Override
-            }
+            Effective { limit: Limit::Disabled, from: Origin::Override }
         );
         assert_eq!(
             Setting::Value(5).resolve(environment),
-            Effective {
-                limit: Limit::Of(5),
-                from: Origin::Override
-            }
+            Effective { limit: Limit::Of(5), from: Origin::Override }
         );
     }
 
@@ -237,16 +206,7 @@ mod tests {
         assert_eq!(parse_limit("0", RATE_MAX), Ok(Limit::Disabled));
         assert_eq!(parse_limit("20", RATE_MAX), Ok(Limit::Of(20)));
         assert_eq!(parse_setting("inherit", RATE_MAX), Ok(Setting::Inherit));
-        for bad in [
-            "",
-            "-1",
-            "1.5",
-            "many",
-            "2,000",
-            "+5",
-            "2147483648",
-            "99999999999999999999999",
-        ] {
+        for bad in ["", "-1", "1.5", "many", "2,000", "+5", "2147483648", "99999999999999999999999"] {
             assert!(parse_limit(bad, RATE_MAX).is_err(), "{bad}");
         }
     }

@@ -20,11 +20,7 @@ pub struct LimitRow {
 impl LimitRow {
     pub fn new(setting: super::Setting, effective: Effective) -> Self {
         let own = setting.stored().and_then(|n| u64::try_from(n).ok());
-        LimitRow {
-            r#override: own,
-            effective: effective.limit.number(),
-            from: effective.from,
-        }
+        LimitRow { r#override: own, effective: effective.limit.number(), from: effective.from }
     }
 
     pub fn is_disabled(&self) -> bool {

@@ -45,9 +45,7 @@ impl Timestamp {
 
     pub fn parse_rfc3339(text: &str) -> Option<Self> {
         let at = OffsetDateTime::parse(text, &time::format_description::well_known::Rfc3339).ok()?;
-        i64::try_from(at.unix_timestamp_nanos().div_euclid(1_000_000))
-            .ok()
-            .map(Timestamp)
+        i64::try_from(at.unix_timestamp_nanos().div_euclid(1_000_000)).ok().map(Timestamp)
     }
 
     fn date_time(self) -> OffsetDateTime {
@@ -100,11 +98,7 @@ impl Day {
 
     pub fn parse(text: &str) -> Option<Day> {
         let date = time::Date::parse(text, YMD).ok()?;
-        Some(Day(date
-            .midnight()
-            .assume_utc()
-            .unix_timestamp()
-            .div_euclid(86_400)))
+        Some(Day(date.midnight().assume_utc().unix_timestamp().div_euclid(86_400)))
     }
 }
 

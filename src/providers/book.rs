@@ -27,11 +27,7 @@ pub struct CandidateId {
 
 impl CandidateId {
     pub fn new(platform: &str, model: &str, key: &str) -> Self {
-        Self {
-            platform: platform.into(),
-            model: model.into(),
-            key: key.into(),
-        }
+        Self { platform: platform.into(), model: model.into(), key: key.into() }
     }
 
     pub(super) fn key_id(&self) -> KeyId {
@@ -162,10 +158,7 @@ pub(super) struct Entry<'b> {
 
 impl Book {
     pub(super) fn entry(&mut self, id: &CandidateId) -> Option<Entry<'_>> {
-        Some(Entry {
-            slot: self.slots.get_mut(id)?,
-            key: self.keys.get_mut(&id.key_id())?,
-        })
+        Some(Entry { slot: self.slots.get_mut(id)?, key: self.keys.get_mut(&id.key_id())? })
     }
 
     pub(super) fn entry_or_new(&mut self, id: &CandidateId, now: Timestamp) -> Entry<'_> {
@@ -186,19 +179,14 @@ impl Book {
     /// Every cooldown of a key: its own and those of its models.
     pub(super) fn coolings_of(&mut self, id: &KeyId) -> impl Iterator<Item = &mut Cooling> {
         let own = self.keys.get_mut(id).map(|key| &mut key.cooling);
-        let of_models = self
-            .slots
-            .iter_mut()
-            .filter(|(slot, _)| slot.platform == id.0 && slot.key == id.1);
-        own.into_iter()
-            .chain(of_models.map(|(_, slot)| &mut slot.cooling))
+        let of_models = self.slots.iter_mut().filter(|(slot, _)| slot.platform == id.0 && slot.key == id.1);
+        own.into_iter().chain(of_models.map(|(_, slot)| &mut slot.cooling))
     }
 
     /// Forgets what no longer is a candidate and counts nothing any more; what still counts stays, in
     /// case the candidate comes back.
     pub(super) fn retain(&mut self, current: &HashSet<&CandidateId>, now: Timestamp) {
-        self.slots
-            .retain(|id, slot| current.contains(id) || slot.leases > 0 || slot.counts_something(now));
+        self.slots.retain(|id, slot| current.contains(id) || slot.leases > 0 || slot.counts_something(now));
         let keys: HashSet<KeyId> = self.slots.keys().map(CandidateId::key_id).collect();
         self.keys.retain(|id, _| keys.contains(id));
     }
@@ -208,12 +196,7 @@ impl Entry<'_> {
     /// All counts at `now`, in the order in which they are shown.
     pub(super) fn gauges(&mut self, now: Timestamp) -> [Gauge; 5] {
         let Self { slot, key } = self;
-        let gauge = |kind, used, in_flight, limit| Gauge {
-            kind,
-            used,
-            in_flight,
-            limit,
-        };
+        let gauge = |kind, used, in_flight, limit| Gauge { kind, used, in_flight, limit };
         let Limits { rpm, rpd, tpm, tpd } = slot.limits;
         [
             gauge(Kind::Rpm, slot.rpm.used(now), slot.open_requests, rpm),
@@ -241,24 +224,13 @@ impl Entry<'_> {
 
     /// Why there is no room, and when there will be.
     pub(super) fn obstacle(&mut self, now: Timestamp, estimate: u64) -> Obstacle {
-        let full: Vec<Gauge> = self
-            .gauges(now)
-            .into_iter()
-            .filter(|gauge| !gauge.has_room(estimate))
-            .collect();
-        let frees = full
-            .iter()
-            .map(|gauge| self.frees_in_ms(gauge, now, estimate))
-            .max();
+        let full: Vec<Gauge> =
+            self.gauges(now).into_iter().filter(|gauge| !gauge.has_room(estimate)).collect();
+        let frees = full.iter().map(|gauge| self.frees_in_ms(gauge, now, estimate)).max();
         match (frees, self.cooldown(now)) {
             (Some(frees_in_ms), cooldown) => {
-                let stated = cooldown
-                    .filter(|cooldown| cooldown.stated)
-                    .map_or(0, |c| c.until.ms_since(now));
-                Obstacle::Full {
-                    gauges: full,
-                    frees_in_ms: frees_in_ms.max(stated),
-                }
+                let stated = cooldown.filter(|cooldown| cooldown.stated).map_or(0, |c| c.until.ms_since(now));
+                Obstacle::Full { gauges: full, frees_in_ms: frees_in_ms.max(stated) }
             }
             (None, Some(cooldown)) => Obstacle::Cooling(cooldown),
             (None, None) => Obstacle::Gone,
@@ -271,17 +243,9 @@ impl Entry<'_> {
             return NEVER_MS;
         }
         let more = if gauge.kind.counts_tokens() { estimate } else { 1 };
-        let over = gauge
-            .used
-            .saturating_add(gauge.in_flight)
-            .saturating_add(more)
-            .saturating_sub(limit);
+        let over = gauge.used.saturating_add(gauge.in_flight).saturating_add(more).saturating_sub(limit);
         // A call too large for the limit goes into the empty window.
-        let needed = if more > limit && gauge.in_flight == 0 {
-            gauge.used
-        } else {
-            over
-        };
+        let needed = if more > limit && gauge.in_flight == 0 { gauge.used } else { over };
         let window = match gauge.kind {
             Kind::Rpm => &mut self.slot.rpm,
             Kind::Rpd => &mut self.slot.rpd,
@@ -346,46 +310,28 @@ mod tests {
     use super::*;
 
     fn room(kind: Kind, used: u64, in_flight: u64, limit: u64, estimate: u64) -> bool {
-        Gauge {
-            kind,
-            used,
-            in_flight,
-            limit: Some(limit),
-        }
-        .has_room(estimate)
+        Gauge { kind, used, in_flight, limit: Some(limit) }.has_room(estimate)
     }
 
     #[test]
     fn requests_need_one_place_and_tokens_their_estimate() {
         assert!(room(Kind::Rpm, 3, 1, 5, 1_000) && !room(Kind::Rpm, 3, 2, 5, 0));
         assert!(room(Kind::Tpm, 30, 20, 100, 50) && !room(Kind::Tpm, 30, 20, 100, 51));
-        assert!(
-            Gauge {
-                kind: Kind::Tpd,
-                used: u64::MAX,
-                in_flight: 1,
-                limit: None
-            }
-            .has_room(u64::MAX)
-        );
+        assert!(Gauge { kind: Kind::Tpd, used: u64::MAX, in_flight: 1, limit: None }.has_room(u64::MAX));
     }
 
     #[test]
     fn an_estimate_over_the_limit_goes_into_an_empty_window_alone() {
         assert!(room(Kind::Tpm, 0, 0, 100, 5_000));
         assert!(!room(Kind::Tpm, 1, 0, 100, 5_000) && !room(Kind::Tpm, 0, 1, 100, 5_000));
-        assert!(
-            !room(Kind::Tpm, 0, 0, 0, 1) && !room(Kind::Rpm, 0, 0, 0, 1),
-            "a limit of 0 lets nothing in"
-        );
+        assert!(!room(Kind::Tpm, 0, 0, 0, 1) && !room(Kind::Rpm, 0, 0, 0, 1), "a limit of 0 lets nothing in");
     }
 
     #[test]
     fn what_counts_outlives_its_candidate_and_nothing_else_does() {
         let (mut book, now) = (Book::default(), Timestamp(1_000_000));
         let [counted, idle] = ["counted", "idle"].map(|model| CandidateId::new("p", model, "k"));
-        book.entry_or_new(&counted, now)
-            .record(now, WindowKind::Request, 1);
+        book.entry_or_new(&counted, now).record(now, WindowKind::Request, 1);
         book.entry_or_new(&idle, now);
         book.retain(&HashSet::new(), now);
         assert!(book.entry(&counted).is_some() && book.entry(&idle).is_none());

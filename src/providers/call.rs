@@ -112,13 +112,9 @@ impl From<CallError> for Error {
                 "there is no model \"{}\"; GET /v1/models lists those that can be asked for",
                 asked.chars().take(200).collect::<String>()
             )),
-            CallError::NoRoom {
-                message,
-                retry_after_ms,
-            } => Error::NoRoom {
-                message,
-                retry_after_s: retry_after_ms.div_ceil(1000).max(1),
-            },
+            CallError::NoRoom { message, retry_after_ms } => {
+                Error::NoRoom { message, retry_after_s: retry_after_ms.div_ceil(1000).max(1) }
+            }
             CallError::AllFailed { message } => Error::Provider(message),
             CallError::Rejected { message } => Error::Malformed(message),
         }

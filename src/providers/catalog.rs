@@ -43,11 +43,7 @@ pub struct SingleModel {
 
 impl std::fmt::Debug for SingleModel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "SingleModel({}/{} at {})",
-            self.platform, self.model, self.base_url
-        )
+        write!(f, "SingleModel({}/{} at {})", self.platform, self.model, self.base_url)
     }
 }
 
@@ -55,32 +51,14 @@ impl PoolConfig {
     /// The provider-wide cap of a platform; none is unlimited.
     fn cap(&self, platform: &str) -> Option<u64> {
         let name = cap_name(platform);
-        let default = || {
-            DEFAULT_CAPS
-                .iter()
-                .find(|(known, _)| *known == name)
-                .map(|(_, cap)| *cap)
-        };
-        self.caps
-            .get(&name)
-            .copied()
-            .or_else(default)
-            .filter(|cap| *cap > 0)
+        let default = || DEFAULT_CAPS.iter().find(|(known, _)| *known == name).map(|(_, cap)| *cap);
+        self.caps.get(&name).copied().or_else(default).filter(|cap| *cap > 0)
     }
 }
 
 /// A platform's id as the names of environment variables have it.
 pub fn cap_name(platform: &str) -> String {
-    platform
-        .chars()
-        .map(|c| {
-            if c.is_ascii_alphanumeric() {
-                c.to_ascii_uppercase()
-            } else {
-                '_'
-            }
-        })
-        .collect()
+    platform.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect()
 }
 
 /// A model of a platform under one key.
@@ -140,18 +118,12 @@ pub(super) enum LoadError {
         "the provider key \"{label}\" of the platform \"{platform}\" can't be opened: {error}; start with the \
          TOLLKEEPER_SECRET_KEY (or its file) that it was stored under, or apply the key again"
     )]
-    Sealed {
-        platform: String,
-        label: String,
-        error: OpenError,
-    },
+    Sealed { platform: String, label: String, error: OpenError },
 }
 
 /// The version of the pool's tables.
 pub(super) async fn version(store: &Store) -> Result<i64, sqlx::Error> {
-    sqlx::query_scalar("SELECT version FROM pool_version WHERE id = 1")
-        .fetch_one(store.read())
-        .await
+    sqlx::query_scalar("SELECT version FROM pool_version WHERE id = 1").fetch_one(store.read()).await
 }
 
 impl Catalog {
@@ -162,12 +134,9 @@ impl Catalog {
         config: &PoolConfig,
     ) -> Result<Self, LoadError> {
         let mut tx = store.read().begin().await?;
-        let version = sqlx::query_scalar("SELECT version FROM pool_version WHERE id = 1")
-            .fetch_one(&mut *tx)
-            .await?;
-        let platforms: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM platforms")
-            .fetch_one(&mut *tx)
-            .await?;
+        let version =
+            sqlx::query_scalar("SELECT version FROM pool_version WHERE id = 1").fetch_one(&mut *tx).await?;
+        let platforms: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM platforms").fetch_one(&mut *tx).await?;
         let rows: Vec<PoolRow> = sqlx::query_as(
             "SELECT p.id AS platform_id, p.base_url, m.model_id, m.alias, m.rpm, m.rpd, m.tpm, m.tpd, m.priority,
                     k.id AS key_id, k.label, k.sealed
@@ -179,10 +148,7 @@ impl Catalog {
         .fetch_all(&mut *tx)
         .await?;
         tx.rollback().await?;
-        let mut catalog = Catalog {
-            version,
-            ..Catalog::default()
-        };
+        let mut catalog = Catalog { version, ..Catalog::default() };
         if platforms > 0 {
             catalog.add_pool(rows, secret, config)?;
         } else if let Some(single) = &config.single {
@@ -231,11 +197,7 @@ impl Catalog {
                 None => match secret.open(&key_id, &sealed) {
                     Ok(plain) => opened.entry(key_id.clone()).or_insert(plain.into()).clone(),
                     Err(error) => {
-                        return Err(LoadError::Sealed {
-                            platform: row.platform_id,
-                            label,
-                            error,
-                        });
+                        return Err(LoadError::Sealed { platform: row.platform_id, label, error });
                     }
                 },
             };
@@ -243,10 +205,7 @@ impl Catalog {
             let candidate = Arc::new(Candidate {
                 id: CandidateId::new(&row.platform_id, &row.model_id, &key_id),
                 key_label: label.into(),
-                target: Target::Provider {
-                    base_url: row.base_url.into(),
-                    key,
-                },
+                target: Target::Provider { base_url: row.base_url.into(), key },
                 limits: Limits {
                     rpm: limit(row.rpm),
                     rpd: limit(row.rpd),
@@ -280,19 +239,13 @@ impl Catalog {
     fn name(&mut self, id: &str, owned_by: &str) {
         if !self.names.contains_key(id) {
             self.names.insert(id.to_owned(), Vec::new());
-            self.models.push(ModelRow {
-                id: id.to_owned(),
-                owned_by: owned_by.to_owned(),
-            });
+            self.models.push(ModelRow { id: id.to_owned(), owned_by: owned_by.to_owned() });
         }
     }
 
     fn add<'n>(&mut self, candidate: Arc<Candidate>, names: impl Iterator<Item = &'n String>) {
         for name in names {
-            self.names
-                .entry(name.clone())
-                .or_default()
-                .push(candidate.clone());
+            self.names.entry(name.clone()).or_default().push(candidate.clone());
         }
         self.candidates.push(candidate);
     }
@@ -305,19 +258,13 @@ mod tests {
     #[test]
     fn caps_come_from_the_environment_else_openrouter_has_a_thousand() {
         let caps = HashMap::from([("MY_OWN_1".to_owned(), 7), ("GROQ".to_owned(), 0)]);
-        let config = PoolConfig {
-            caps,
-            ..PoolConfig::default()
-        };
+        let config = PoolConfig { caps, ..PoolConfig::default() };
         assert_eq!(config.cap("my-own.1"), Some(7));
         assert_eq!(
             (config.cap("openrouter"), config.cap("groq"), config.cap("other")),
             (Some(1000), None, None)
         );
-        let off = PoolConfig {
-            caps: HashMap::from([("OPENROUTER".to_owned(), 0)]),
-            ..PoolConfig::default()
-        };
+        let off = PoolConfig { caps: HashMap::from([("OPENROUTER".to_owned(), 0)]), ..PoolConfig::default() };
         assert_eq!(off.cap("openrouter"), None);
     }
 
@@ -329,14 +276,8 @@ mod tests {
             api_key: "sk-secret".into(),
             model: "m".into(),
         };
-        let target = Target::Provider {
-            base_url: "https://p/v1".into(),
-            key: "sk-secret".into(),
-        };
-        let config = PoolConfig {
-            single: Some(single),
-            ..PoolConfig::default()
-        };
+        let target = Target::Provider { base_url: "https://p/v1".into(), key: "sk-secret".into() };
+        let config = PoolConfig { single: Some(single), ..PoolConfig::default() };
         assert!(!format!("{config:?}{target:?}").contains("secret"));
     }
 }

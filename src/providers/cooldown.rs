@@ -91,31 +91,18 @@ impl Consequence {
 
 /// Classifies a failure.
 pub fn consequence(failure: &Failure) -> Consequence {
-    let ladder = |reason, counts| Consequence {
-        reason,
-        counts,
-        whole_key: false,
-        length: Some(Length::Ladder),
-    };
+    let ladder =
+        |reason, counts| Consequence { reason, counts, whole_key: false, length: Some(Length::Ladder) };
     let (status, retry_after_ms, reset_ms, code) = match failure {
-        Failure::Status {
-            status,
-            retry_after_ms,
-            reset_ms,
-            code,
-            ..
-        } => (*status, *retry_after_ms, *reset_ms, code),
+        Failure::Status { status, retry_after_ms, reset_ms, code, .. } => {
+            (*status, *retry_after_ms, *reset_ms, code)
+        }
         Failure::Timeout => return ladder(Reason::Timeout, false),
         Failure::Connection => return ladder(Reason::Connection, false),
         Failure::Garbled(_) => return ladder(Reason::Garbled, true),
     };
     let stated = |ms: u64| Length::Stated(ms.max(STATED_AT_LEAST_MS));
-    let answered = |reason, length| Consequence {
-        reason,
-        counts: true,
-        whole_key: false,
-        length,
-    };
+    let answered = |reason, length| Consequence { reason, counts: true, whole_key: false, length };
     match status {
         429 => Consequence {
             reason: if code.as_deref().is_some_and(|c| c.contains("insufficient_quota")) {
@@ -125,16 +112,9 @@ pub fn consequence(failure: &Failure) -> Consequence {
             },
             counts: false,
             whole_key: false,
-            length: Some(
-                retry_after_ms
-                    .or(reset_ms)
-                    .map_or(Length::Fixed(RATE_LIMITED_MS), stated),
-            ),
+            length: Some(retry_after_ms.or(reset_ms).map_or(Length::Fixed(RATE_LIMITED_MS), stated)),
         },
-        401 => Consequence {
-            whole_key: true,
-            ..answered(Reason::KeyRejected, Some(Length::UntilChanged))
-        },
+        401 => Consequence { whole_key: true, ..answered(Reason::KeyRejected, Some(Length::UntilChanged)) },
         402 => Consequence {
             whole_key: true,
             ..answered(Reason::OutOfCredit, Some(Length::Fixed(OUT_OF_CREDIT_MS)))
@@ -142,10 +122,7 @@ pub fn consequence(failure: &Failure) -> Consequence {
         403 => answered(Reason::Forbidden, Some(Length::UntilChanged)),
         404 => answered(Reason::ModelMissing, Some(Length::Fixed(MODEL_MISSING_MS))),
         408 => answered(Reason::Timeout, Some(Length::Ladder)),
-        500.. => answered(
-            Reason::Status(status),
-            Some(retry_after_ms.map_or(Length::Ladder, stated)),
-        ),
+        500.. => answered(Reason::Status(status), Some(retry_after_ms.map_or(Length::Ladder, stated))),
         _ => answered(Reason::Status(status), None),
     }
 }
@@ -197,11 +174,7 @@ impl Cooling {
         self.generation += 1;
         if self.at(now).is_none_or(|running| until >= running.until) {
             let stated = matches!(length, Length::Stated(_));
-            self.current = Some(Cooldown {
-                until,
-                stated,
-                reason: consequence.reason,
-            });
+            self.current = Some(Cooldown { until, stated, reason: consequence.reason });
         }
     }
 
@@ -222,8 +195,7 @@ impl Cooling {
 }
 
 fn after(now: Timestamp, ms: u64) -> Timestamp {
-    now.plus_ms(i64::try_from(ms).unwrap_or(i64::MAX))
-        .min(UNTIL_CHANGED)
+    now.plus_ms(i64::try_from(ms).unwrap_or(i64::MAX)).min(UNTIL_CHANGED)
 }
 
 #[cfg(test)]
@@ -233,40 +205,23 @@ mod tests {
     const NOW: Timestamp = Timestamp(1_000_000);
 
     fn status(status: u16) -> Failure {
-        Failure::Status {
-            status,
-            retry_after_ms: None,
-            reset_ms: None,
-            message: None,
-            code: None,
-        }
+        Failure::Status { status, retry_after_ms: None, reset_ms: None, message: None, code: None }
     }
 
     fn rate_limited(retry_after_ms: Option<u64>, reset_ms: Option<u64>) -> Failure {
-        Failure::Status {
-            status: 429,
-            retry_after_ms,
-            reset_ms,
-            message: None,
-            code: None,
-        }
+        Failure::Status { status: 429, retry_after_ms, reset_ms, message: None, code: None }
     }
 
     /// How long one failure benches, and whether that counts as stated.
     fn benched(failure: &Failure) -> Option<(u64, bool)> {
         let mut cooling = Cooling::default();
         cooling.fail(NOW, &consequence(failure), 0);
-        cooling
-            .at(NOW)
-            .map(|cooldown| (cooldown.until.ms_since(NOW), cooldown.stated))
+        cooling.at(NOW).map(|cooldown| (cooldown.until.ms_since(NOW), cooldown.stated))
     }
 
     #[test]
     fn a_429_lasts_as_the_provider_says_else_a_minute() {
-        assert_eq!(
-            benched(&rate_limited(Some(3_000), Some(9_000))),
-            Some((3_000, true))
-        );
+        assert_eq!(benched(&rate_limited(Some(3_000), Some(9_000))), Some((3_000, true)));
         assert_eq!(benched(&rate_limited(None, Some(9_000))), Some((9_000, true)));
         assert_eq!(benched(&rate_limited(None, None)), Some((60_000, false)));
         assert_eq!(

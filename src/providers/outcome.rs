@@ -20,10 +20,7 @@ pub(super) fn all_failed<'c>(failures: impl Iterator<Item = (&'c Candidate, Cons
     let said = failures
         .map(|(candidate, consequence)| format!("{} {}", name(candidate), consequence.reason.sentence()));
     CallError::AllFailed {
-        message: format!(
-            "every model provider that was asked failed: {}; try again",
-            listed(said)
-        ),
+        message: format!("every model provider that was asked failed: {}; try again", listed(said)),
     }
 }
 
@@ -40,17 +37,9 @@ pub(super) fn no_room<'c>(
                 let full = gauges.iter().map(|gauge| {
                     let taken = gauge.used.saturating_add(gauge.in_flight);
                     let limit = gauge.limit.unwrap_or_default();
-                    format!(
-                        "{} of {} {}",
-                        thousands(taken),
-                        thousands(limit),
-                        gauge.kind.name()
-                    )
+                    format!("{} of {} {}", thousands(taken), thousands(limit), gauge.kind.name())
                 });
-                (
-                    format!("has {} used or in flight", full.collect::<Vec<_>>().join(" and ")),
-                    frees_in_ms,
-                )
+                (format!("has {} used or in flight", full.collect::<Vec<_>>().join(" and ")), frees_in_ms)
             }
             Obstacle::Cooling(cooldown) => (cooldown.reason.sentence(), cooldown.until.ms_since(now)),
             Obstacle::Gone => ("has changed just now".to_owned(), UNKNOWN_MS),

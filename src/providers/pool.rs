@@ -62,14 +62,7 @@ impl Pool {
     /// # Errors
     /// A sentence for the operator: the database fails, or its keys were sealed under another secret key.
     pub async fn open(wiring: Wiring) -> Result<Self, String> {
-        let Wiring {
-            store,
-            clock,
-            secret,
-            config,
-            upstream,
-            sink,
-        } = wiring;
+        let Wiring { store, clock, secret, config, upstream, sink } = wiring;
         let quotas = Quotas::new(clock.clone(), sink);
         history::restore(&store, &quotas, clock.now())
             .await
@@ -119,39 +112,25 @@ impl Pool {
     ) -> Result<Reply, CallError> {
         let pool = &*self.0;
         let catalog = self.catalog();
-        let candidates = catalog.resolve(asked).ok_or_else(|| CallError::UnknownModel {
-            asked: asked.to_owned(),
-        })?;
+        let candidates =
+            catalog.resolve(asked).ok_or_else(|| CallError::UnknownModel { asked: asked.to_owned() })?;
         if candidates.is_empty() {
             return Err(outcome::no_key(asked));
         }
-        let contenders: Vec<Contender<'_>> = candidates
-            .iter()
-            .map(|c| Contender {
-                id: &c.id,
-                priority: c.priority,
-            })
-            .collect();
+        let contenders: Vec<Contender<'_>> =
+            candidates.iter().map(|c| Contender { id: &c.id, priority: c.priority }).collect();
         let estimate = Estimate::of(|typical| pool.upstream.estimate(&request, typical));
         let mut failures: Vec<(usize, Consequence)> = Vec::new();
         let begun = Instant::now();
         while failures.len() < MAX_ATTEMPTS && begun.elapsed() < FAILOVER_WITHIN {
             let tried = |at: usize| failures.iter().any(|(failed, _)| *failed == at);
-            let only_want_of_room = failures
-                .iter()
-                .all(|(_, consequence)| consequence.is_want_of_room());
-            let Some((at, mut lease)) = pool
-                .quotas
-                .reserve(&contenders, tried, estimate, only_want_of_room)
+            let only_want_of_room = failures.iter().all(|(_, consequence)| consequence.is_want_of_room());
+            let Some((at, mut lease)) = pool.quotas.reserve(&contenders, tried, estimate, only_want_of_room)
             else {
                 break;
             };
             let candidate = &candidates[at];
-            let failure = match pool
-                .upstream
-                .send(&candidate.target, &candidate.id.model, &request)
-                .await
-            {
+            let failure = match pool.upstream.send(&candidate.target, &candidate.id.model, &request).await {
                 Ok(sent) => {
                     let settling = Settling {
                         request: lease.answered(sent.stated),
@@ -165,26 +144,16 @@ impl Pool {
             };
             let consequence = lease.failed(&failure);
             log(candidate, &failure);
-            if let Failure::Status {
-                status: 400, message, ..
-            } = failure
-            {
+            if let Failure::Status { status: 400, message, .. } = failure {
                 return Err(outcome::rejected(message));
             }
             failures.push((at, consequence));
         }
-        let error = if failures
-            .iter()
-            .all(|(_, consequence)| consequence.is_want_of_room())
-        {
+        let error = if failures.iter().all(|(_, consequence)| consequence.is_want_of_room()) {
             let obstacles = pool.quotas.obstacles(&contenders, estimate);
             outcome::no_room(candidates.iter().map(|c| &**c).zip(obstacles), pool.clock.now())
         } else {
-            outcome::all_failed(
-                failures
-                    .iter()
-                    .map(|(at, consequence)| (&*candidates[*at], *consequence)),
-            )
+            outcome::all_failed(failures.iter().map(|(at, consequence)| (&*candidates[*at], *consequence)))
         };
         tracing::warn!(asked, attempts = failures.len(), error = ?error, "no model provider served the request");
         Err(error)
@@ -209,10 +178,7 @@ impl Pool {
     pub fn details(&self) -> Vec<ProviderDetail> {
         let catalog = self.catalog();
         let detail = |candidate: &Arc<Candidate>| {
-            self.0
-                .quotas
-                .status(&candidate.id)
-                .map(|standing| ProviderDetail::new(candidate, &standing))
+            self.0.quotas.status(&candidate.id).map(|standing| ProviderDetail::new(candidate, &standing))
         };
         catalog.candidates.iter().filter_map(detail).collect()
     }
@@ -237,8 +203,7 @@ impl Pool {
         let _one_at_a_time = pool.reloading.lock().await;
         let new = Catalog::load(&pool.store, &pool.secret, &pool.config).await?;
         let old = self.catalog();
-        pool.quotas
-            .install(new.candidates.iter().map(|c| (&c.id, c.limits, c.cap)));
+        pool.quotas.install(new.candidates.iter().map(|c| (&c.id, c.limits, c.cap)));
         for candidate in &new.candidates {
             let changed = |was: &Arc<Candidate>| {
                 was.id.platform == candidate.id.platform
@@ -301,17 +266,11 @@ fn reply(candidate: &Candidate, body: SentBody, settling: Settling) -> Reply {
             settling.settle(step);
             Answer::Whole { completion, step }
         }
-        SentBody::Stream { events, so_far } => Answer::Stream(Box::pin(Metered {
-            events,
-            so_far,
-            settling: Some(settling),
-        })),
+        SentBody::Stream { events, so_far } => {
+            Answer::Stream(Box::pin(Metered { events, so_far, settling: Some(settling) }))
+        }
     };
-    Reply {
-        platform: candidate.id.platform.to_string(),
-        model: candidate.id.model.to_string(),
-        answer,
-    }
+    Reply { platform: candidate.id.platform.to_string(), model: candidate.id.model.to_string(), answer }
 }
 
 /// The provider's own words stay out of the log: they may quote the prompt.

@@ -45,15 +45,11 @@ impl Estimate {
     /// From a function that is told the typical output.
     pub fn of(tokens: impl Fn(u64) -> u64) -> Self {
         let fixed = tokens(0);
-        Self {
-            fixed,
-            per_typical_output: tokens(1).saturating_sub(fixed),
-        }
+        Self { fixed, per_typical_output: tokens(1).saturating_sub(fixed) }
     }
 
     fn at(self, typical_output: u64) -> u64 {
-        self.fixed
-            .saturating_add(self.per_typical_output.saturating_mul(typical_output))
+        self.fixed.saturating_add(self.per_typical_output.saturating_mul(typical_output))
     }
 }
 
@@ -78,11 +74,7 @@ pub struct Standing {
 
 impl Quotas {
     pub fn new(clock: SharedClock, sink: Arc<dyn UsageSink>) -> Self {
-        Self {
-            book: Arc::default(),
-            clock,
-            sink,
-        }
+        Self { book: Arc::default(), clock, sink }
     }
 
     /// Counts a request of a candidate, in memory at once and in the table soon. The pool counts its
@@ -104,9 +96,7 @@ impl Quotas {
 
     /// Whether `estimate` tokens fit into the candidate's minute and day, those in flight counted.
     pub fn can_use_tokens(&self, id: &CandidateId, estimate: u64) -> bool {
-        self.room(id, |gauge| {
-            gauge.kind.counts_tokens() && !gauge.has_room(estimate)
-        })
+        self.room(id, |gauge| gauge.kind.counts_tokens() && !gauge.has_room(estimate))
     }
 
     /// Whether the key has room under its provider-wide cap of the UTC day.
@@ -114,8 +104,7 @@ impl Quotas {
         let now = self.clock.now();
         let key: KeyId = (platform.into(), key_id.into());
         self.book.lock().key(&key).is_none_or(|key| {
-            key.cap
-                .is_none_or(|cap| key.day.used(now).saturating_add(key.open_requests) < cap)
+            key.cap.is_none_or(|cap| key.day.used(now).saturating_add(key.open_requests) < cap)
         })
     }
 
@@ -229,13 +218,7 @@ impl Quotas {
         entry.slot.open_tokens = entry.slot.open_tokens.saturating_add(tokens);
         entry.key.open_requests += 1;
         let generations = (entry.slot.cooling.generation(), entry.key.cooling.generation());
-        Lease {
-            quotas: self.clone(),
-            id: id.clone(),
-            tokens,
-            unanswered: true,
-            generations,
-        }
+        Lease { quotas: self.clone(), id: id.clone(), tokens, unanswered: true, generations }
     }
 
     fn count(&self, id: &CandidateId, kind: WindowKind, tokens: u64) -> WindowRow {
@@ -247,10 +230,7 @@ impl Quotas {
 
     fn room(&self, id: &CandidateId, is_full: impl Fn(&Gauge) -> bool) -> bool {
         let now = self.clock.now();
-        self.book
-            .lock()
-            .entry(id)
-            .is_none_or(|mut entry| !entry.gauges(now).iter().any(is_full))
+        self.book.lock().entry(id).is_none_or(|mut entry| !entry.gauges(now).iter().any(is_full))
     }
 }
 
@@ -302,9 +282,7 @@ impl Lease {
         }
         drop(book);
         if consequence.counts {
-            self.quotas
-                .sink
-                .record(vec![row(&self.id, WindowKind::Request, 0, now)]);
+            self.quotas.sink.record(vec![row(&self.id, WindowKind::Request, 0, now)]);
         }
         consequence
     }
@@ -316,10 +294,7 @@ impl Lease {
         let tokens = step.usage.total();
         let mut book = self.quotas.book.lock();
         if let Some(mut entry) = book.entry(&self.id) {
-            entry.slot.open_tokens = entry
-                .slot
-                .open_tokens
-                .saturating_sub(std::mem::take(&mut self.tokens));
+            entry.slot.open_tokens = entry.slot.open_tokens.saturating_sub(std::mem::take(&mut self.tokens));
             entry.record(now, WindowKind::Tokens, tokens);
             let typical = &mut entry.slot.typical_output;
             // Never 0: a call's output is held, however short the last ones were.

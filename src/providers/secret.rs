@@ -78,13 +78,7 @@ impl SecretKey {
         let nonce: [u8; NONCE_BYTES] = rand::random();
         let sealed = self
             .cipher()
-            .encrypt(
-                &nonce.into(),
-                Payload {
-                    msg: plain.as_bytes(),
-                    aad: row_id.as_bytes(),
-                },
-            )
+            .encrypt(&nonce.into(), Payload { msg: plain.as_bytes(), aad: row_id.as_bytes() })
             .expect("AES-GCM takes any text up to 64 GiB");
         let mut bytes = nonce.to_vec();
         bytes.extend_from_slice(&sealed);
@@ -95,18 +89,10 @@ impl SecretKey {
     pub fn open(&self, row_id: &str, sealed: &str) -> Result<String, OpenError> {
         let text = sealed.strip_prefix(VERSION).ok_or(OpenError::Malformed)?;
         let bytes = STANDARD.decode(text).map_err(|_| OpenError::Malformed)?;
-        let (nonce, sealed) = bytes
-            .split_first_chunk::<NONCE_BYTES>()
-            .ok_or(OpenError::Malformed)?;
+        let (nonce, sealed) = bytes.split_first_chunk::<NONCE_BYTES>().ok_or(OpenError::Malformed)?;
         let plain = self
             .cipher()
-            .decrypt(
-                &(*nonce).into(),
-                Payload {
-                    msg: sealed,
-                    aad: row_id.as_bytes(),
-                },
-            )
+            .decrypt(&(*nonce).into(), Payload { msg: sealed, aad: row_id.as_bytes() })
             .map_err(|_| OpenError::WrongKey)?;
         String::from_utf8(plain).map_err(|_| OpenError::Malformed)
     }
@@ -159,11 +145,7 @@ mod tests {
         assert_eq!(key(1).open("row-1", &sealed).as_deref(), Ok("sk-secret"));
         assert_eq!(key(1).open("row-2", &sealed), Err(OpenError::WrongKey));
         assert_eq!(key(2).open("row-1", &sealed), Err(OpenError::WrongKey));
-        assert_ne!(
-            sealed,
-            key(1).seal("row-1", "sk-secret"),
-            "a nonce was used twice"
-        );
+        assert_ne!(sealed, key(1).seal("row-1", "sk-secret"), "a nonce was used twice");
         assert!(!sealed.contains("secret"));
     }
 
@@ -181,19 +163,8 @@ mod tests {
 
     #[test]
     fn only_32_bytes_in_base64_are_a_key() {
-        for bad in [
-            "",
-            "short",
-            &STANDARD.encode([0; 31]),
-            &STANDARD.encode([0; 33]),
-            &"!".repeat(44),
-        ] {
-            assert!(
-                SecretKey::from_base64(bad)
-                    .unwrap_err()
-                    .contains("32 bytes in base64"),
-                "{bad}"
-            );
+        for bad in ["", "short", &STANDARD.encode([0; 31]), &STANDARD.encode([0; 33]), &"!".repeat(44)] {
+            assert!(SecretKey::from_base64(bad).unwrap_err().contains("32 bytes in base64"), "{bad}");
         }
         assert!(SecretKey::from_base64(&format!("{}\n", STANDARD.encode([7; 32]))).is_ok());
         assert!(!format!("{:?}", key(65)).contains("65"));
@@ -204,31 +175,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("secret.key");
         let keys: Vec<SecretKey> = std::thread::scope(|scope| {
-            let starts: Vec<_> = (0..8)
-                .map(|_| scope.spawn(|| SecretKey::load_or_create(&path).unwrap()))
-                .collect();
+            let starts: Vec<_> =
+                (0..8).map(|_| scope.spawn(|| SecretKey::load_or_create(&path).unwrap())).collect();
             starts.into_iter().map(|start| start.join().unwrap()).collect()
         });
         let sealed = keys[0].seal("row", "sk");
         assert!(keys.iter().all(|key| key.open("row", &sealed).is_ok()));
-        assert!(
-            SecretKey::load_or_create(&path)
-                .unwrap()
-                .open("row", &sealed)
-                .is_ok()
-        );
-        assert_eq!(
-            std::fs::read_dir(folder.path()).unwrap().count(),
-            1,
-            "a draft was left behind"
-        );
+        assert!(SecretKey::load_or_create(&path).unwrap().open("row", &sealed).is_ok());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "a draft was left behind");
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt as _;
-            assert_eq!(
-                std::fs::metadata(&path).unwrap().permissions().mode() & 0o777,
-                0o600
-            );
+            assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         }
     }
 
@@ -238,10 +196,7 @@ mod tests {
         let path = folder.path().join("secret.key");
         std::fs::write(&path, "not a key").unwrap();
         let error = SecretKey::load_or_create(&path).unwrap_err();
-        assert!(
-            error.contains("holds no key") && !error.contains("not a key"),
-            "{error}"
-        );
+        assert!(error.contains("holds no key") && !error.contains("not a key"), "{error}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "not a key");
     }
 }

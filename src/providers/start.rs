@@ -5,8 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{
-    ChatRequest, DemoModel, Endpoint, Failure, Pace, Pool, PoolConfig, Secret, SecretKey, Sent, SentBody, StatedLimits,
-    Target, Timeouts, Upstream, UpstreamAnswer, UpstreamBody, UsageSink, WireClient, Wiring, estimate,
+    ChatRequest, DemoModel, Endpoint, Failure, Pace, Pool, PoolConfig, Secret, SecretKey, Sent, SentBody,
+    StatedLimits, Target, Timeouts, Upstream, UpstreamAnswer, UpstreamBody, UsageSink, WireClient, Wiring,
+    estimate,
 };
 use crate::clock::SharedClock;
 use crate::config::Config;
@@ -25,12 +26,19 @@ pub async fn start(
     demo: bool,
 ) -> Result<Pool, String> {
     let timeouts = Timeouts { first_byte: config.first_byte_timeout, idle: config.idle_timeout };
-    let upstream = Both { wire: WireClient::new(clock.clone(), timeouts)?, demo: DemoModel::new(clock.clone(), Pace::HUMAN) };
+    let upstream = Both {
+        wire: WireClient::new(clock.clone(), timeouts)?,
+        demo: DemoModel::new(clock.clone(), Pace::HUMAN),
+    };
     Pool::open(Wiring {
         store: store.clone(),
         clock: clock.clone(),
         secret: secret_key(config)?,
-        config: PoolConfig { single: config.single_model.clone(), demo, caps: config.daily_request_caps.clone() },
+        config: PoolConfig {
+            single: config.single_model.clone(),
+            demo,
+            caps: config.daily_request_caps.clone(),
+        },
         upstream: Arc::new(upstream),
         sink: Arc::new(ledger.clone()),
     })
@@ -44,9 +52,8 @@ pub async fn start(
 /// A sentence for the operator.
 pub fn secret_key(config: &Config) -> Result<SecretKey, String> {
     match &config.secret_key {
-        Some(text) => {
-            SecretKey::from_base64(text).map_err(|accepted| format!("TOLLKEEPER_SECRET_KEY: it takes {accepted}"))
-        }
+        Some(text) => SecretKey::from_base64(text)
+            .map_err(|accepted| format!("TOLLKEEPER_SECRET_KEY: it takes {accepted}")),
         None => SecretKey::load_or_create(&config.secret_key_file()),
     }
 }
@@ -78,7 +85,8 @@ impl Upstream for Both {
 
 impl From<UpstreamAnswer> for Sent {
     fn from(answer: UpstreamAnswer) -> Self {
-        let stated = StatedLimits { requests: answer.limits.requests.limit, tokens: answer.limits.tokens.limit };
+        let stated =
+            StatedLimits { requests: answer.limits.requests.limit, tokens: answer.limits.tokens.limit };
         let body = match answer.body {
             UpstreamBody::Whole { completion, step } => SentBody::Whole { completion, step },
             UpstreamBody::Stream(events, tally) => {

@@ -85,9 +85,6 @@ impl ProviderDetail {
 
 impl From<&Gauge> for QuotaRow {
     fn from(gauge: &Gauge) -> Self {
-        QuotaRow {
-            used: gauge.used,
-            limit: gauge.limit,
-        }
+        QuotaRow { used: gauge.used, limit: gauge.limit }
     }
 }

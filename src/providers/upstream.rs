@@ -5,9 +5,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde_json::Value;
 
+use super::Events;
 use super::estimate::TextMeter;
 use super::headers::LimitHeaders;
-use super::Events;
 use crate::ledger::StepUsage;
 use crate::model::Usage;
 

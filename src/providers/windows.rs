@@ -55,11 +55,7 @@ struct Slot {
 
 impl Window {
     pub fn new(span: Span) -> Self {
-        Self {
-            span,
-            slots: VecDeque::new(),
-            used: 0,
-        }
+        Self { span, slots: VecDeque::new(), used: 0 }
     }
 
     /// Counts `amount` at `now`. Where the clock was set back it counts from the last record on,
@@ -126,10 +122,7 @@ pub struct DayCount {
 
 impl DayCount {
     pub fn new(now: Timestamp) -> Self {
-        Self {
-            day: now.day(),
-            used: 0,
-        }
+        Self { day: now.day(), used: 0 }
     }
 
     pub fn record(&mut self, now: Timestamp, amount: u64) {
@@ -162,11 +155,7 @@ mod tests {
 
     impl Log {
         fn sum_after(&self, ms: i64) -> u64 {
-            self.0
-                .iter()
-                .filter(|(at, _)| *at > ms)
-                .map(|(_, amount)| amount)
-                .sum()
+            self.0.iter().filter(|(at, _)| *at > ms).map(|(_, amount)| amount).sum()
         }
     }
 
@@ -176,13 +165,7 @@ mod tests {
 
     /// Steps of the clock, from bursts to long idling, each with an amount.
     fn steps() -> impl Strategy<Value = Vec<(i64, u64)>> {
-        let gap = prop_oneof![
-            0..3_i64,
-            0..700_i64,
-            0..20_000_i64,
-            0..200_000_i64,
-            0..40_000_000_i64
-        ];
+        let gap = prop_oneof![0..3_i64, 0..700_i64, 0..20_000_i64, 0..200_000_i64, 0..40_000_000_i64];
         prop::collection::vec((gap, 0..50_u64), 1..300)
     }
 

@@ -62,7 +62,8 @@ mod tests {
     fn limits_read_as_people_say_them() {
         let before = json!({"rate_per_minute": null, "daily_token_budget": 5000});
         let after = json!({"rate_per_minute": 0, "daily_token_budget": 5000});
-        let change = Change { field: "Rate per user".into(), before: "inherit".into(), after: "disabled".into() };
+        let change =
+            Change { field: "Rate per user".into(), before: "inherit".into(), after: "disabled".into() };
         assert_eq!(changes(&before, &after), [change]);
         assert_eq!(changes(&Value::Null, &json!({"name": "Acme"}))[0].before, "none");
     }

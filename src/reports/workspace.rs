@@ -19,7 +19,8 @@ impl Reports {
         let now = self.clock.now();
         let today = now.day();
         let row = self.workspace_row(workspace).await?;
-        let rows = crate::ledger::read::rows(&self.store, Some(workspace), today.plus(1 - DAYS), today).await?;
+        let rows =
+            crate::ledger::read::rows(&self.store, Some(workspace), today.plus(1 - DAYS), today).await?;
 
         let (mut by_route, mut by_model, mut estimated_tokens) = (Vec::new(), Vec::new(), 0);
         let mut days: Vec<DayTokens> = (1 - DAYS..=0)
@@ -38,7 +39,11 @@ impl Reports {
                 estimated_tokens += used.estimated_input_tokens + used.estimated_output_tokens;
             }
         }
-        let query = audit::Query { workspace: Some(workspace.clone()), limit: AUDIT_LINES, ..audit::Query::default() };
+        let query = audit::Query {
+            workspace: Some(workspace.clone()),
+            limit: AUDIT_LINES,
+            ..audit::Query::default()
+        };
         let audit = audit::list(&self.store, &query).await?;
         Ok(WorkspaceDetail {
             now,

@@ -8,8 +8,8 @@ use sqlx::{Any, AssertSqlSafe};
 
 use super::{Columns, Reports, Scope};
 use crate::model::reports::{
-    NEAR_PERCENT, PAGE_SIZE, Totals, WorkspaceFilter, WorkspaceListRow, WorkspaceRow, WorkspaceSort, WorkspacesPage,
-    WorkspacesQuery,
+    NEAR_PERCENT, PAGE_SIZE, Totals, WorkspaceFilter, WorkspaceListRow, WorkspaceRow, WorkspaceSort,
+    WorkspacesPage, WorkspacesQuery,
 };
 use crate::model::{Day, Error, WorkspaceId};
 use crate::store::{to_i64, to_u64};
@@ -52,8 +52,10 @@ enum Bind {
 
 impl Statement {
     fn today(day: Day, budget: u64, scope: &Scope) -> Self {
-        let mut statement =
-            Statement { sql: String::new(), binds: vec![Bind::Text(day.ymd()), Bind::Number(to_i64(budget))] };
+        let mut statement = Statement {
+            sql: String::new(),
+            binds: vec![Bind::Text(day.ymd()), Bind::Number(to_i64(budget))],
+        };
         let scope = match scope {
             Scope::All => String::new(),
             Scope::Only(some) => format!("WHERE w.id IN ({})", statement.list(some)),
@@ -111,7 +113,11 @@ impl Reports {
     }
 
     /// A page of the list, with the totals over all that the scope allows.
-    pub async fn workspaces_page(&self, scope: &Scope, query: &WorkspacesQuery) -> Result<WorkspacesPage, Error> {
+    pub async fn workspaces_page(
+        &self,
+        scope: &Scope,
+        query: &WorkspacesQuery,
+    ) -> Result<WorkspacesPage, Error> {
         let now = self.clock.now();
         let today = now.day();
         let totals = self.totals(scope, today).await?;
@@ -194,7 +200,11 @@ impl Reports {
     }
 
     /// Tokens of the last seven days, by workspace, for the rows of one page.
-    async fn weeks(&self, rows: &[WorkspaceRow], today: Day) -> Result<HashMap<WorkspaceId, Vec<u64>>, Error> {
+    async fn weeks(
+        &self,
+        rows: &[WorkspaceRow],
+        today: Day,
+    ) -> Result<HashMap<WorkspaceId, Vec<u64>>, Error> {
         let first = today.plus(-6);
         let mut statement = Statement { sql: String::new(), binds: Vec::new() };
         let from = statement.bind(Bind::Text(first.ymd()));

@@ -42,11 +42,9 @@ async fn connect(
     pool(size)
         .after_connect(move |connection, _| {
             Box::pin(async move {
-                for pragma in [
-                    "PRAGMA busy_timeout = 5000",
-                    "PRAGMA foreign_keys = ON",
-                    "PRAGMA synchronous = FULL",
-                ] {
+                for pragma in
+                    ["PRAGMA busy_timeout = 5000", "PRAGMA foreign_keys = ON", "PRAGMA synchronous = FULL"]
+                {
                     connection.execute(pragma).await?;
                 }
                 for pragma in more {
@@ -101,12 +99,7 @@ mod tests {
         .unwrap();
         assert_eq!((rate, budget), (Some(5), None));
         assert!(crate::model::Timestamp::parse_rfc3339(&at).is_some(), "{at}");
-        assert!(
-            sqlx::query("DELETE FROM workspace_limits")
-                .execute(store.read())
-                .await
-                .is_err()
-        );
+        assert!(sqlx::query("DELETE FROM workspace_limits").execute(store.read()).await.is_err());
         assert!(path.exists());
         store.close().await;
     }
@@ -114,9 +107,7 @@ mod tests {
     #[tokio::test]
     async fn totals_follow_every_edit_of_the_ledger() {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(&DatabaseUrl::Sqlite(folder.path().join("x.db")))
-            .await
-            .unwrap();
+        let store = Store::open(&DatabaseUrl::Sqlite(folder.path().join("x.db"))).await.unwrap();
         let totals = async || {
             sqlx::query_as::<_, (i64, i64, i64)>(
                 "SELECT input_tokens, output_tokens, requests FROM llm_usage_totals ORDER BY model",
@@ -136,10 +127,7 @@ mod tests {
         }
         assert_eq!(totals().await, [(18, 7, 2)]);
         let mut tx = store.begin().await.unwrap();
-        sqlx::query("DELETE FROM llm_usage WHERE day = '2026-01-01'")
-            .execute(&mut *tx)
-            .await
-            .unwrap();
+        sqlx::query("DELETE FROM llm_usage WHERE day = '2026-01-01'").execute(&mut *tx).await.unwrap();
         tx.commit().await.unwrap();
         assert_eq!(totals().await, [(8, 2, 1)]);
     }

@@ -93,12 +93,9 @@ pub(crate) fn make(mode: Mode) -> Result<()> {
     }
 
     let compiled_wasm = compile(&root, mode)?;
-    let compiled = fingerprint::of_files(
-        &root,
-        &["xtask/package-lock.json", "xtask/src"],
-        &digest_of(&compiled_wasm)?,
-    )
-    .map(|digest| format!("{}-{digest}", mode.profile()))?;
+    let compiled =
+        fingerprint::of_files(&root, &["xtask/package-lock.json", "xtask/src"], &digest_of(&compiled_wasm)?)
+            .map(|digest| format!("{}-{digest}", mode.profile()))?;
     let kept = old.filter(|old| old.compiled == compiled);
 
     // Without its manifest a half-made folder counts as none.
@@ -119,17 +116,8 @@ pub(crate) fn make(mode: Mode) -> Result<()> {
     };
     let css = place(&pkg, "css", stylesheet(&root)?.as_bytes(), mode)?;
 
-    let manifest = Manifest {
-        js,
-        wasm,
-        css,
-        inputs,
-        compiled,
-    };
-    fs::write(
-        site.join("manifest.json"),
-        serde_json::to_string_pretty(&manifest)?,
-    )?;
+    let manifest = Manifest { js, wasm, css, inputs, compiled };
+    fs::write(site.join("manifest.json"), serde_json::to_string_pretty(&manifest)?)?;
     report(&site, &manifest)
 }
 
@@ -143,15 +131,7 @@ fn compile(root: &Path, mode: Mode) -> Result<PathBuf> {
     eprintln!("bundle: compiling the pages for the browser ({})", mode.profile());
     let mut command = toolchain.cargo("build");
     command
-        .args([
-            "--package",
-            "front",
-            "--target",
-            TARGET,
-            "--profile",
-            mode.profile(),
-            "--locked",
-        ])
+        .args(["--package", "front", "--target", TARGET, "--profile", mode.profile(), "--locked"])
         .arg("--target-dir")
         .arg(&target_dir)
         .current_dir(root);
@@ -198,24 +178,16 @@ fn shrink(root: &Path, wasm: &Path) -> Result<()> {
 fn wasm_opt(root: &Path) -> Result<PathBuf> {
     let folder = root.join("xtask");
     let program = folder.join("node_modules/.bin/wasm-opt");
-    if !is_newer(
-        &folder.join("node_modules/.package-lock.json"),
-        &folder.join("package-lock.json"),
-    ) {
+    if !is_newer(&folder.join("node_modules/.package-lock.json"), &folder.join("package-lock.json")) {
         eprintln!("bundle: fetching wasm-opt");
-        run(
-            Command::new("npm").args(["ci", "--silent"]).current_dir(&folder),
-            "npm",
-        )?;
+        run(Command::new("npm").args(["ci", "--silent"]).current_dir(&folder), "npm")?;
     }
     Ok(program)
 }
 
 fn is_newer(file: &Path, than: &Path) -> bool {
     let modified = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
-    modified(file)
-        .zip(modified(than))
-        .is_some_and(|(file, than)| file >= than)
+    modified(file).zip(modified(than)).is_some_and(|(file, than)| file >= than)
 }
 
 fn stylesheet(root: &Path) -> Result<String> {

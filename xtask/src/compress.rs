@@ -30,11 +30,7 @@ fn brotli(bytes: &[u8], effort: Effort) -> Result<Vec<u8>> {
         Effort::Quick => 3,
         Effort::Best => 11,
     };
-    let parameters = brotli::enc::BrotliEncoderParams {
-        quality,
-        lgwin: 22,
-        ..Default::default()
-    };
+    let parameters = brotli::enc::BrotliEncoderParams { quality, lgwin: 22, ..Default::default() };
     let mut out = Vec::new();
     brotli::BrotliCompress(&mut &bytes[..], &mut out, &parameters)?;
     Ok(out)

@@ -72,10 +72,7 @@ mod tests {
         let files = files_under(&root.join("src"))?;
         assert!(files.is_sorted());
         assert!(files.contains(&root.join("src/fingerprint.rs")));
-        assert_ne!(
-            of_files(root, &["src"], "dev")?,
-            of_files(root, &["src"], "release")?
-        );
+        assert_ne!(of_files(root, &["src"], "dev")?, of_files(root, &["src"], "release")?);
         Ok(())
     }
 }

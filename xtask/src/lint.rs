@@ -5,10 +5,8 @@ use crate::toolchain::{TARGET, Toolchain};
 use crate::{Result, run, workspace_root};
 
 /// Packages with their features, as the bundle has them.
-const PACKAGES: &[&[&str]] = &[
-    &["--package", "tollkeeper", "--lib", "--no-default-features"],
-    &["--package", "front"],
-];
+const PACKAGES: &[&[&str]] =
+    &[&["--package", "tollkeeper", "--lib", "--no-default-features"], &["--package", "front"]];
 
 pub(crate) fn check() -> Result<()> {
     let root = workspace_root()?;

@@ -44,12 +44,6 @@ fn workspace_root() -> Result<PathBuf> {
 }
 
 fn run(command: &mut Command, name: &str) -> Result<()> {
-    let status = command
-        .status()
-        .map_err(|error| format!("{name} can't be run: {error}"))?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(format!("{name} failed ({status})").into())
-    }
+    let status = command.status().map_err(|error| format!("{name} can't be run: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("{name} failed ({status})").into()) }
 }

@@ -85,29 +85,16 @@ fn rustup_has_target() -> bool {
 
 fn add_rustup_target() -> bool {
     eprintln!("bundle: adding the compiler's target {TARGET}");
-    Command::new("rustup")
-        .args(["target", "add", TARGET])
-        .status()
-        .is_ok_and(|status| status.success())
+    Command::new("rustup").args(["target", "add", TARGET]).status().is_ok_and(|status| status.success())
 }
 
 fn debian_has_source() -> bool {
     Path::new(DEBIAN_CARGO).is_file()
-        && output_of(DEBIAN_RUSTC, &["--print", "sysroot"]).is_some_and(|root| {
-            Path::new(root.trim())
-                .join("lib/rustlib/src/rust/library/std")
-                .is_dir()
-        })
+        && output_of(DEBIAN_RUSTC, &["--print", "sysroot"])
+            .is_some_and(|root| Path::new(root.trim()).join("lib/rustlib/src/rust/library/std").is_dir())
 }
 
 fn output_of(program: &str, arguments: &[&str]) -> Option<String> {
-    let output = Command::new(program)
-        .args(arguments)
-        .stderr(Stdio::null())
-        .output()
-        .ok()?;
-    output
-        .status
-        .success()
-        .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    let output = Command::new(program).args(arguments).stderr(Stdio::null()).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }

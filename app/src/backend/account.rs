@@ -7,8 +7,12 @@ use super::PageError;
 #[cfg(feature = "ssr")]
 use super::request;
 
-#[server(name = SignIn, prefix = "/_fn", endpoint = "sign-in")]
-pub(crate) async fn sign_in(email: String, password: String, #[server(default)] next: String) -> Result<(), PageError> {
+#[server(name = SignIn, endpoint = "sign-in")]
+pub(crate) async fn sign_in(
+    email: String,
+    password: String,
+    #[server(default)] next: String,
+) -> Result<(), PageError> {
     let signed_in = async {
         let (session, address) = (request::session()?, request::client_address().await?);
         request::services().identity.sign_in(&session, &email, password, address.0).await.map(drop)
@@ -16,14 +20,14 @@ pub(crate) async fn sign_in(email: String, password: String, #[server(default)] 
     request::signed_in(signed_in.await, &next)
 }
 
-#[server(name = SignOut, prefix = "/_fn", endpoint = "sign-out")]
+#[server(name = SignOut, endpoint = "sign-out")]
 pub(crate) async fn sign_out() -> Result<(), PageError> {
     let signed_out = async { request::services().identity.sign_out(&request::session()?).await };
     request::changed(signed_out.await, "/login")
 }
 
 /// Selects the workspace of what is not tied to a record, for this session.
-#[server(name = SelectWorkspace, prefix = "/_fn", endpoint = "select-workspace")]
+#[server(name = SelectWorkspace, endpoint = "select-workspace")]
 pub(crate) async fn select_workspace(workspace: String) -> Result<(), PageError> {
     let selected = async {
         let (session, caller) = (request::session()?, request::caller().await?);
@@ -33,7 +37,7 @@ pub(crate) async fn select_workspace(workspace: String) -> Result<(), PageError>
 }
 
 /// Makes the first platform admin, for whoever holds the link that the server printed, and signs them in.
-#[server(name = SetUp, prefix = "/_fn", endpoint = "set-up")]
+#[server(name = SetUp, endpoint = "set-up")]
 pub(crate) async fn set_up(token: String, email: String, password: String) -> Result<(), PageError> {
     let made = async {
         let (session, address) = (request::session()?, request::client_address().await?);
@@ -45,7 +49,7 @@ pub(crate) async fn set_up(token: String, email: String, password: String) -> Re
 }
 
 /// Whether the token is that of the set-up link, and there still is something to set up.
-#[server(name = MaySetUp, prefix = "/_fn", endpoint = "may-set-up", input = server_fn::codec::GetUrl)]
+#[server(name = MaySetUp, endpoint = "may-set-up", input = server_fn::codec::GetUrl)]
 pub(crate) async fn may_set_up(token: String) -> Result<bool, PageError> {
     request::read(request::services().identity.may_set_up(&token).await)
 }

@@ -28,7 +28,9 @@ impl FromServerFnError for PageError {
     /// Faults between page and server, such as a lost connection; their details help nobody who reads a page.
     fn from_server_fn_error(error: ServerFnErrorErr) -> Self {
         Self(match error {
-            ServerFnErrorErr::Args(_) | ServerFnErrorErr::MissingArg(_) | ServerFnErrorErr::Deserialization(_) => {
+            ServerFnErrorErr::Args(_)
+            | ServerFnErrorErr::MissingArg(_)
+            | ServerFnErrorErr::Deserialization(_) => {
                 Error::Malformed("the request can't be read; reload the page and try again".into())
             }
             ServerFnErrorErr::Request(_) | ServerFnErrorErr::Response(_) => {

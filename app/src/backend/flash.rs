@@ -83,8 +83,10 @@ mod tests {
         let flash = Flash::new("/_fn/sign-in", Error::Invalid("a name is \"missing\"; ünïcode".into()));
         let cookie = flash.cookie().unwrap();
         let pair = cookie.to_str().unwrap().split(';').next().unwrap();
-        let headers =
-            HeaderMap::from_iter([(header::COOKIE, HeaderValue::from_str(&format!("theme=dark; {pair}")).unwrap())]);
+        let headers = HeaderMap::from_iter([(
+            header::COOKIE,
+            HeaderValue::from_str(&format!("theme=dark; {pair}")).unwrap(),
+        )]);
         assert_eq!(Flash::of_request(&headers), Some(flash));
     }
 

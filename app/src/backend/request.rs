@@ -26,7 +26,10 @@ pub(crate) fn services() -> Services {
 /// Who asks, as of now. To be called by every server function that isn't for all.
 pub(crate) async fn caller() -> Result<Caller, Error> {
     let mut parts = parts()?;
-    SessionOnly::from_request_parts(&mut parts, &services()).await.map(|signed| signed.0).map_err(|error| error.0)
+    SessionOnly::from_request_parts(&mut parts, &services())
+        .await
+        .map(|signed| signed.0)
+        .map_err(|error| error.0)
 }
 
 pub(crate) async fn client_address() -> Result<ClientAddress, Error> {
@@ -133,7 +136,9 @@ pub(crate) fn form_path() -> String {
 }
 
 fn set_error_status(error: &Error) {
-    let (Some(response), Ok(status)) = (use_context::<ResponseOptions>(), StatusCode::from_u16(error.status())) else {
+    let (Some(response), Ok(status)) =
+        (use_context::<ResponseOptions>(), StatusCode::from_u16(error.status()))
+    else {
         return;
     };
     response.set_status(status);

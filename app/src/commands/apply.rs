@@ -24,12 +24,11 @@ pub(super) async fn run(arguments: &Arguments, config: &Config) -> Done {
     let file = File::read(&arguments.file, &from_environment).map_err(|fault| Failure::Usage(vec![fault]))?;
     let store = open(config).await?;
     let secret = secret_key(config).map_err(Failure::Failed)?;
-    let report = apply(&store, &*clock(), &secret, &file, arguments.dry_run).await.map_err(|error| {
-        match error {
+    let report =
+        apply(&store, &*clock(), &secret, &file, arguments.dry_run).await.map_err(|error| match error {
             ApplyError::Form(fault) => Failure::Usage(vec![fault]),
             ApplyError::Refused(why) => Failure::Failed(why),
-        }
-    })?;
+        })?;
     print!("{report}");
     store.close().await;
     Ok(())

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use tollkeeper::audit::Actor;
 use tollkeeper::config::Config;
 use tollkeeper::identity::{Identity, NewKey};
-use tollkeeper::model::WorkspaceId;
+use tollkeeper::model::{Timestamp, WorkspaceId};
 
 use super::{Done, clock, open};
 
@@ -43,7 +43,8 @@ pub(super) async fn run(command: Command, config: &Config) -> Done {
     match command {
         Command::Create(create) => {
             let workspace = WorkspaceId::from(create.workspace);
-            let new = NewKey { email: &create.user, workspace: &workspace, name: &create.name, expires_at: None };
+            let new =
+                NewKey { email: &create.user, workspace: &workspace, name: &create.name, expires_at: None };
             let created = identity.create_key(&Actor::Cli, new).await?;
             println!("{}", created.key);
             eprintln!("This is the only time that the key is shown. Its id is {}.", created.id);
@@ -56,7 +57,7 @@ pub(super) async fn run(command: Command, config: &Config) -> Done {
                 before = Some(last.id.clone());
                 for row in &rows {
                     let state = if row.revoked_at.is_some() { "revoked" } else { "in use" };
-                    let used = row.last_used_at.map_or_else(|| "never".to_owned(), |at| at.rfc3339());
+                    let used = row.last_used_at.map_or_else(|| "never".to_owned(), Timestamp::rfc3339);
                     println!(
                         "{}  {}…  {state}  {} in {}  \"{}\"  made {}  last used {used}",
                         row.id, row.hint, row.email, row.workspace, row.name, row.created_at

@@ -79,7 +79,8 @@ pub(super) async fn run(command: Command, config: &Config) -> Done {
 
 fn print(row: &WorkspaceRow) {
     let limit = |limit: &LimitRow| {
-        let value = if limit.is_disabled() { String::new() } else { format!("{} ", thousands(limit.effective)) };
+        let value =
+            if limit.is_disabled() { String::new() } else { format!("{} ", thousands(limit.effective)) };
         format!("{value}({})", limit.source_word())
     };
     let today = &row.today;

@@ -18,10 +18,14 @@ use tollkeeper::store::Store;
 
 /// A gateway in front of language models: every workspace, user and provider key within its limits.
 ///
-/// The server and all commands read the same environment (DATABASE_URL, LLM_RATE_PER_MINUTE, …);
+/// The server and all commands read the same environment (`DATABASE_URL`, `LLM_RATE_PER_MINUTE`, …);
 /// docs/configuration.md lists it. Commands work beside a running server.
 #[derive(Parser)]
-#[command(name = "tollkeeper", version, after_help = "Exit codes: 0 done, 1 the work failed, 2 bad usage or configuration.")]
+#[command(
+    name = "tollkeeper",
+    version,
+    after_help = "Exit codes: 0 done, 1 the work failed, 2 bad usage or configuration."
+)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -58,7 +62,9 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match error {
             // The log is where a server's operator looks; at the command line there is only this line.
-            Error::Internal => Failure::Failed("a database statement failed; set RUST_LOG=error to see which".into()),
+            Error::Internal => {
+                Failure::Failed("a database statement failed; set RUST_LOG=error to see which".into())
+            }
             error => Failure::Failed(error.to_string()),
         }
     }
@@ -73,7 +79,8 @@ impl Cli {
         // A command's own lines are enough, unless more is asked for.
         let quiet = if matches!(self.command, Command::Serve(_)) { "info" } else { "off" };
         let filter = filter.filter(|text| !text.is_empty()).unwrap_or_else(|| quiet.to_owned());
-        tollkeeper::telemetry::log(&filter, config.production).map_err(|fault| Failure::Usage(vec![fault]))?;
+        tollkeeper::telemetry::log(&filter, config.production)
+            .map_err(|fault| Failure::Usage(vec![fault]))?;
         match self.command {
             Command::Serve(arguments) => serve::run(arguments, config).await,
             Command::Apply(arguments) => apply::run(&arguments, &config).await,
@@ -87,7 +94,9 @@ impl Cli {
 
 /// Variables whose name or value is no Unicode are none of ours.
 fn environment() -> HashMap<String, String> {
-    std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect()
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
 }
 
 /// The database, up to date.

@@ -40,7 +40,9 @@ pub(super) async fn run(arguments: Arguments, config: Config) -> Done {
     let first_admin = services.identity.first_admin(admin).await?;
 
     let listener = TcpListener::bind(address).await.map_err(|error| {
-        Failure::Failed(format!("TOLLKEEPER_ADDR: {address} can't be listened on: {error}; choose another port"))
+        Failure::Failed(format!(
+            "TOLLKEEPER_ADDR: {address} can't be listened on: {error}; choose another port"
+        ))
     })?;
     let at = listener.local_addr().unwrap_or(address);
     greet(at, demo.as_deref(), &first_admin);
@@ -65,7 +67,9 @@ pub(super) async fn run(arguments: Arguments, config: Config) -> Done {
 
 /// Ends at SIGTERM or Ctrl-C.
 async fn terminated() {
-    let (Ok(mut term), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) else {
+    let (Ok(mut term), Ok(mut interrupt)) =
+        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    else {
         tracing::warn!("signals can't be listened to: stopping the server loses what is under way");
         return std::future::pending().await;
     };

@@ -19,8 +19,8 @@ pub(crate) fn Frame() -> impl IntoView {
             </a>
             <header class="side">
                 <Brand />
-                {account.clone().map(|account| view! { <Navigation me=account.me /> })}
-                {account.map(|account| view! { <AccountMenu account /> })}
+                {account.clone().map(|account| view! { <Navigation me=account.me /> }.into_any())}
+                {account.map(|account| view! { <AccountMenu account /> }.into_any())}
             </header>
             <main id="content" tabindex="-1">
                 <Outlet />
@@ -39,6 +39,7 @@ fn Navigation(me: Me) -> impl IntoView {
                     <A href>{text}</A>
                 </li>
             }
+            .into_any()
         })
     };
     view! {
@@ -51,6 +52,7 @@ fn Navigation(me: Me) -> impl IntoView {
             </ul>
         </nav>
     }
+    .into_any()
 }
 
 #[component]
@@ -79,6 +81,7 @@ fn AccountMenu(account: Account) -> impl IntoView {
             </div>
         </details>
     }
+    .into_any()
 }
 
 /// In which workspace things are made that have none of their own, such as a source's draft.

@@ -18,7 +18,8 @@ pub(crate) enum Need {
 
 impl Need {
     fn check(self) -> Result<(), Error> {
-        let account = known()?.ok_or_else(|| Error::Unauthenticated("you are signed out; sign in again".into()))?;
+        let account =
+            known()?.ok_or_else(|| Error::Unauthenticated("you are signed out; sign in again".into()))?;
         let me = account.me;
         let (met, who) = match self {
             Need::SignIn => (true, ""),

@@ -127,10 +127,7 @@ mod tests {
     fn the_cookie_is_found_among_others() {
         let mut headers = axum::http::HeaderMap::new();
         assert_eq!(Theme::of_request(&headers), Theme::System);
-        headers.insert(
-            "cookie",
-            axum::http::HeaderValue::from_static("tollkeeper=x; theme=dark"),
-        );
+        headers.insert("cookie", axum::http::HeaderValue::from_static("tollkeeper=x; theme=dark"));
         assert_eq!(Theme::of_request(&headers), Theme::Dark);
     }
 }

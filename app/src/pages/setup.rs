@@ -12,7 +12,13 @@ use crate::components::{Button, Fault, Field, FormAlert, Gate};
 #[component]
 pub(crate) fn SetupPage() -> impl IntoView {
     let token = use_query_map().read_untracked().get("token").unwrap_or_default();
-    let allowed = Resource::new_blocking({ let token = token.clone(); move || token.clone() }, may_set_up);
+    let allowed = Resource::new_blocking(
+        {
+            let token = token.clone();
+            move || token.clone()
+        },
+        may_set_up,
+    );
     view! {
         <Title text="Set up" />
         <Suspense>

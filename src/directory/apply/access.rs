@@ -7,9 +7,12 @@ use serde_json::json;
 use super::current::{self, Current};
 use super::report::{Settings, settings};
 use super::{ApplyError, Run, Subject};
+use crate::audit::Actor;
 use crate::directory::file::{self, File};
-use crate::directory::new_id;
-use crate::model::Role;
+use crate::identity::{end_sessions_of, new_user_id};
+use crate::limits::overrides;
+use crate::model::limit::LimitChange;
+use crate::model::{Role, Setting, WorkspaceId};
 
 type Done = Result<(), ApplyError>;
 
@@ -55,23 +58,19 @@ async fn put_limits(run: &mut Run<'_>, wanted: &file::Workspace, current: &Curre
     if is == limits {
         return Ok(());
     }
-    sqlx::query(
-        "INSERT INTO workspace_limits (workspace_id, rate_per_minute, daily_token_budget, updated_at)
-         VALUES ($1, $2, $3, $4)
-         ON CONFLICT (workspace_id) DO UPDATE SET
-           rate_per_minute = excluded.rate_per_minute,
-           daily_token_budget = excluded.daily_token_budget,
-           updated_at = excluded.updated_at",
-    )
-    .bind(id)
-    .bind(wanted.rate)
-    .bind(wanted.budget)
-    .bind(run.now.rfc3339())
-    .execute(&mut *run.tx)
-    .await?;
-    let (before, after) = (limit_settings(is), limit_settings(limits));
-    run.report.changed(&format!("workspace {id}"), &before, &after);
-    run.record("limits.set", Some(id), Some(before), Some(after)).await?;
+    run.report.changed(&format!("workspace {id}"), &limit_settings(is), &limit_settings(limits));
+    set_limits(run, id, limits).await
+}
+
+/// A dry run goes without: nothing that follows reads the limits, and the change would be logged.
+async fn set_limits(run: &mut Run<'_>, workspace: &str, (rate, budget): (Option<i64>, Option<i64>)) -> Done {
+    if run.dry_run {
+        return Ok(());
+    }
+    let change =
+        LimitChange { rate: Some(Setting::from_stored(rate)), budget: Some(Setting::from_stored(budget)) };
+    let workspace = WorkspaceId::from(workspace);
+    overrides::change_in(&mut run.tx, run.now, &Actor::Apply, &workspace, change).await?;
     Ok(())
 }
 
@@ -93,7 +92,7 @@ pub(super) async fn put_users(
         let is = current.users.get(&wanted.email);
         let id = match is {
             None => {
-                let id = new_id();
+                let id = new_user_id().as_str().to_owned();
                 sqlx::query(
                     "INSERT INTO users (id, email, password_hash, admin, managed, created_at_ms)
                      VALUES ($1, $2, $3, $4, 1, $5)",
@@ -147,7 +146,7 @@ async fn change_user(
     .await?;
     // Who signed in with the old password has to know the new one.
     if new_password {
-        sqlx::query("DELETE FROM sessions WHERE user_id = $1").bind(id).execute(&mut *run.tx).await?;
+        end_sessions_of(&mut run.tx, &id.into()).await?;
     }
     Ok(())
 }
@@ -231,16 +230,14 @@ pub(super) async fn drop_users(run: &mut Run<'_>, file: &File, current: &Current
             run.report.left(&format!("user {email}"));
             continue;
         }
-        for (sql, with_time) in [
-            ("UPDATE users SET removed_at_ms = $2 WHERE id = $1", true),
-            ("UPDATE api_keys SET revoked_at_ms = $2 WHERE user_id = $1 AND revoked_at_ms IS NULL", true),
-            ("DELETE FROM sessions WHERE user_id = $1", false),
-            ("DELETE FROM memberships WHERE user_id = $1", false),
+        for sql in [
+            "UPDATE users SET removed_at_ms = $1 WHERE id = $2",
+            "UPDATE api_keys SET revoked_at_ms = $1 WHERE user_id = $2 AND revoked_at_ms IS NULL",
         ] {
-            let statement = sqlx::query(sql).bind(&is.id);
-            let statement = if with_time { statement.bind(run.now.ms()) } else { statement };
-            statement.execute(&mut *run.tx).await?;
+            sqlx::query(sql).bind(run.now.ms()).bind(&is.id).execute(&mut *run.tx).await?;
         }
+        sqlx::query("DELETE FROM memberships WHERE user_id = $1").bind(&is.id).execute(&mut *run.tx).await?;
+        end_sessions_of(&mut run.tx, &is.id.as_str().into()).await?;
         for (workspace, was) in &is.memberships {
             run.removed(membership(email, workspace), membership_settings(email, &was.role, was.managed))
                 .await?;
@@ -262,15 +259,12 @@ pub(super) async fn drop_workspaces(run: &mut Run<'_>, file: &File, current: &Cu
             continue;
         }
         check_empty(run, id).await?;
+        // The trail's last word on the limits is that there are none, should the id come back.
+        set_limits(run, id, (None, None)).await?;
         for sql in
             ["DELETE FROM workspace_limits WHERE workspace_id = $1", "DELETE FROM workspaces WHERE id = $1"]
         {
             sqlx::query(sql).bind(id).execute(&mut *run.tx).await?;
-        }
-        let limits = current.limits.get(id).copied().unwrap_or_default();
-        if limits != (None, None) {
-            let (before, after) = (limit_settings(limits), limit_settings((None, None)));
-            run.record("limits.set", Some(id), Some(before), Some(after)).await?;
         }
         let before = settings(json!({ "name": is.name, "managed": true }));
         run.removed(Subject::new("workspace", id, Some(id)), before).await?;

@@ -15,10 +15,10 @@ mod report;
 use serde_json::Value;
 
 use super::file::File;
-use super::sealer::Sealer;
 use crate::audit::{self, Actor, Change};
 use crate::clock::Clock;
 use crate::model::{Timestamp, WorkspaceId};
+use crate::providers::SecretKey;
 use crate::store::{Store, Tx};
 use current::Current;
 use report::Settings;
@@ -43,11 +43,12 @@ impl From<sqlx::Error> for ApplyError {
     }
 }
 
-/// Makes the database match the file, or says with `dry_run` what that would change.
+/// Makes the database match the file, or says with `dry_run` what that would change. Providers' keys
+/// are stored sealed under `secret_key`.
 pub async fn apply(
     store: &Store,
     clock: &dyn Clock,
-    sealer: &dyn Sealer,
+    secret_key: &SecretKey,
     file: &File,
     dry_run: bool,
 ) -> Result<Report, ApplyError> {
@@ -58,7 +59,7 @@ pub async fn apply(
 
     let tx = store.begin().await?;
     let mut run =
-        Run { tx, now: clock.now(), sealer, dry_run, report: Report::default(), pool_changed: false };
+        Run { tx, now: clock.now(), secret_key, dry_run, report: Report::default(), pool_changed: false };
     let current = Current::load(&mut run.tx).await?;
     references::check(file, &current)?;
 
@@ -95,7 +96,7 @@ impl<'a> Subject<'a> {
 struct Run<'a> {
     tx: Tx,
     now: Timestamp,
-    sealer: &'a dyn Sealer,
+    secret_key: &'a SecretKey,
     dry_run: bool,
     report: Report,
     pool_changed: bool,
@@ -161,5 +162,7 @@ impl Run<'_> {
     }
 }
 
+#[cfg(test)]
+mod random_files;
 #[cfg(test)]
 mod tests;

@@ -1,53 +1,36 @@
 //! Which hash each user of the file is to have.
 
 use std::collections::HashMap;
-use std::num::NonZero;
+
+use futures::future::try_join_all;
 
 use super::ApplyError;
 use super::current::Current;
-use crate::directory::file::{File, Login};
-use crate::directory::password;
+use crate::directory::file::{File, Login, User};
+use crate::identity::Passwords;
+use crate::model::Error;
 
 /// The hash by e-mail address. A stored hash that the file's password fits stays as it is: a new salt
 /// at each apply would be a change at each apply.
 pub(super) async fn settle(file: &File, current: &Current) -> Result<HashMap<String, String>, ApplyError> {
-    let mut hashes = HashMap::new();
-    let mut work = Vec::new();
-    for user in &file.users {
-        match &user.login {
-            Login::Hash(hash) => {
-                hashes.insert(user.email.clone(), hash.clone());
-            }
-            Login::Password(password) => {
-                let stored = current.users.get(&user.email).and_then(|user| user.hash.clone());
-                work.push((user.email.clone(), password.clone(), stored));
-            }
-        }
+    let passwords = Passwords::default();
+    let settled = file.users.iter().map(|user| {
+        let stored = current.users.get(&user.email).and_then(|user| user.hash.clone());
+        one(&passwords, user, stored)
+    });
+    let hashes = try_join_all(settled).await.map_err(|error| ApplyError::Refused(error.to_string()))?;
+    Ok(file.users.iter().map(|user| user.email.clone()).zip(hashes).collect())
+}
+
+async fn one(passwords: &Passwords, user: &User, stored: Option<String>) -> Result<String, Error> {
+    let password = match &user.login {
+        Login::Hash(hash) => return Ok(hash.clone()),
+        Login::Password(password) => password.reveal().to_owned(),
+    };
+    if let Some(stored) = stored
+        && passwords.verify(password.clone(), Some(stored.clone())).await?
+    {
+        return Ok(stored);
     }
-    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let share = work.len().div_ceil(threads).max(1);
-    let parts: Vec<_> = work
-        .chunks(share)
-        .map(|part| {
-            let part = part.to_vec();
-            tokio::task::spawn_blocking(move || {
-                part.into_iter()
-                    .map(|(email, password, stored)| {
-                        let hash = match stored {
-                            Some(stored) if password::fits(password.reveal(), &stored) => stored,
-                            _ => password::hash(password.reveal())?,
-                        };
-                        Ok((email, hash))
-                    })
-                    .collect::<Result<Vec<_>, String>>()
-            })
-        })
-        .collect();
-    for part in parts {
-        let done = part
-            .await
-            .map_err(|_| ApplyError::Refused("the passwords could not be hashed; try again".into()))?;
-        hashes.extend(done.map_err(ApplyError::Refused)?);
-    }
-    Ok(hashes)
+    passwords.hash(password).await
 }

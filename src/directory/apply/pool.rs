@@ -9,7 +9,6 @@ use super::current::{self, Current};
 use super::report::{Settings, settings};
 use super::{ApplyError, Run, Subject};
 use crate::directory::file::{File, Model, Platform, Secret};
-use crate::directory::new_id;
 
 type Done = Result<(), ApplyError>;
 
@@ -67,10 +66,10 @@ async fn put_key(
 ) -> Done {
     let id = is.map_or_else(new_id, |is| is.id.clone());
     let same_secret =
-        is.is_some_and(|is| run.sealer.open(&is.id, &is.sealed).as_deref() == Some(secret.reveal()));
+        is.is_some_and(|is| run.secret_key.open(&is.id, &is.sealed).as_deref() == Ok(secret.reveal()));
     let sealed = match is {
         Some(is) if same_secret => is.sealed.clone(),
-        _ => run.sealer.seal(&id, secret.reveal()).map_err(ApplyError::Refused)?,
+        _ => run.secret_key.seal(&id, secret.reveal()),
     };
     let before = is.map(|is| key_settings(platform, label, is.position, is.managed));
     let mut after = key_settings(platform, label, position, true);
@@ -92,6 +91,11 @@ async fn put_key(
     .execute(&mut *run.tx)
     .await?;
     put(run, key_subject(platform, label), before, after).await
+}
+
+/// The id of a key that is new. It names the key wherever its usage is counted.
+fn new_id() -> String {
+    format!("k_{:032x}", rand::random::<u128>())
 }
 
 fn key_subject(platform: &str, label: &str) -> Subject<'static> {

@@ -195,7 +195,7 @@ async fn add_shares(
         )
         .bind(habit.workspace)
         .bind(day)
-        .bind(id)
+        .bind(id.as_str().to_owned())
         .bind(to_i64(input))
         .bind(to_i64(output))
         .bind(to_i64(requests))

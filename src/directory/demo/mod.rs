@@ -6,10 +6,10 @@ mod history;
 
 use serde_json::json;
 
-use super::{new_id, password};
 use crate::audit::{self, Actor, Change};
 use crate::clock::Clock;
-use crate::model::{Error, Role};
+use crate::identity::{Passwords, new_user_id};
+use crate::model::{Error, Role, UserId};
 use crate::store::{Store, Tx, to_i64};
 
 /// Everybody's password. It is no secret: demo data is for looking at, on a machine of one's own.
@@ -81,10 +81,7 @@ pub async fn make_demo(store: &Store, clock: &dyn Clock) -> Result<Option<Vec<De
     if sqlx::query_scalar::<_, i64>(in_use).fetch_one(store.read()).await? > 0 {
         return Ok(is_demo(store).await?.then(logins));
     }
-    let hash = blocking(|| password::hash(DEMO_PASSWORD)).await?.map_err(|error| {
-        tracing::error!(error, "the demo's password can't be hashed");
-        Error::Internal
-    })?;
+    let hash = Passwords::default().hash(DEMO_PASSWORD.into()).await?;
 
     let mut tx = store.begin().await?;
     // Another server may have been faster.
@@ -124,14 +121,7 @@ async fn is_demo(store: &Store) -> Result<bool, Error> {
             .bind(ADMIN)
             .fetch_optional(store.read())
             .await?;
-    match hash.flatten() {
-        Some(hash) => blocking(move || password::fits(DEMO_PASSWORD, &hash)).await,
-        None => Ok(false),
-    }
-}
-
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
-    tokio::task::spawn_blocking(work).await.map_err(|_| Error::Internal)
+    Passwords::default().verify(DEMO_PASSWORD.into(), hash.flatten()).await
 }
 
 async fn add_workspaces(tx: &mut Tx, now_ms: i64) -> Result<(), sqlx::Error> {
@@ -156,16 +146,16 @@ async fn add_workspaces(tx: &mut Tx, now_ms: i64) -> Result<(), sqlx::Error> {
 }
 
 /// A person's id, by e-mail address.
-type Ids = Vec<(&'static str, String)>;
+type Ids = Vec<(&'static str, UserId)>;
 
 async fn add_people(tx: &mut Tx, hash: &str, now_ms: i64) -> Result<Ids, sqlx::Error> {
     let mut ids = Vec::new();
     for person in &PEOPLE {
-        let id = new_id();
+        let id = new_user_id();
         sqlx::query(
             "INSERT INTO users (id, email, password_hash, admin, created_at_ms) VALUES ($1, $2, $3, $4, $5)",
         )
-        .bind(&id)
+        .bind(id.as_str().to_owned())
         .bind(person.login.email)
         .bind(hash)
         .bind(i64::from(person.admin))
@@ -174,7 +164,7 @@ async fn add_people(tx: &mut Tx, hash: &str, now_ms: i64) -> Result<Ids, sqlx::E
         .await?;
         for (workspace, role) in person.memberships {
             sqlx::query("INSERT INTO memberships (user_id, workspace_id, role) VALUES ($1, $2, $3)")
-                .bind(&id)
+                .bind(id.as_str().to_owned())
                 .bind(*workspace)
                 .bind(role.as_str())
                 .execute(&mut **tx)

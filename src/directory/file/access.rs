@@ -2,11 +2,9 @@
 
 use super::reader::{Faults, Fields};
 use super::{Login, Read, Secret, Seen, User, reference};
-use crate::directory::password;
+use crate::identity::{check_new_password, is_argon2id_hash};
 use crate::model::Role;
 use crate::model::ids::normal_email;
-
-const PASSWORD_MIN: usize = 12;
 
 pub(super) fn user(fields: &Fields<'_, '_>, faults: &mut Faults<'_>) -> Read<User> {
     let email = fields.text("email", "an e-mail address such as ada@example.com", normal_email, faults);
@@ -18,11 +16,10 @@ pub(super) fn user(fields: &Fields<'_, '_>, faults: &mut Faults<'_>) -> Read<Use
 }
 
 fn login(fields: &Fields<'_, '_>, faults: &mut Faults<'_>) -> Option<Login> {
-    let accepted = format!("a text of at least {PASSWORD_MIN} characters");
-    let long_enough = |text: &str| (text.chars().count() >= PASSWORD_MIN).then(|| Secret(text.to_owned()));
-    let password = fields.optional_text("password", &accepted, long_enough, faults);
+    let acceptable = |text: &str| check_new_password(text).is_ok().then(|| Secret(text.to_owned()));
+    let password = fields.optional_text("password", "a text of 12 to 1,024 characters", acceptable, faults);
     let accepted = "an argon2id hash in its text form, $argon2id$v=19$m=…,t=…,p=…$…";
-    let argon2id = |text: &str| password::is_argon2id(text).then(|| text.to_owned());
+    let argon2id = |text: &str| is_argon2id_hash(text).then(|| text.to_owned());
     let hash = fields.optional_text("password_hash", accepted, argon2id, faults);
     match (password.ok()?, hash.ok()?) {
         (Some((password, _)), None) => Some(Login::Password(password)),

@@ -53,9 +53,7 @@ impl Identity {
         .fetch_one(&mut *tx)
         .await?;
         if in_use >= KEYS_A_USER {
-            return Err(Error::Conflict(format!(
-                "{email} has {in_use} API keys already; revoke some first"
-            )));
+            return Err(Error::Conflict(format!("{email} has {in_use} API keys already; revoke some first")));
         }
         let key = new_key();
         // Ids sort by the time of their making.
@@ -89,24 +87,14 @@ impl Identity {
         expires_at: Option<Timestamp>,
     ) -> Result<CreatedKey, Error> {
         if matches!(caller.via, Via::Key { .. }) {
-            return Err(Error::Forbidden(
-                "an API key can't make another; sign in instead".into(),
-            ));
+            return Err(Error::Forbidden("an API key can't make another; sign in instead".into()));
         }
         if !caller.belongs_to(workspace) {
             return Err(Error::no_such("workspace", workspace.as_str()));
         }
         caller.may_call_models(workspace)?;
-        self.create_key(
-            &caller.actor(),
-            NewKey {
-                email: &caller.email,
-                workspace,
-                name,
-                expires_at,
-            },
-        )
-        .await
+        self.create_key(&caller.actor(), NewKey { email: &caller.email, workspace, name, expires_at })
+            .await
     }
 }
 
@@ -126,9 +114,7 @@ async fn user_for_key(tx: &mut Tx, email: &str, workspace: &WorkspaceId) -> Resu
     .fetch_optional(&mut **tx)
     .await?;
     match row {
-        None => Err(Error::NotFound(format!(
-            "there is no user {email}; check the address"
-        ))),
+        None => Err(Error::NotFound(format!("there is no user {email}; check the address"))),
         Some((.., None, _)) => Err(Error::no_such("workspace", workspace.as_str())),
         Some((_, 0, _, None)) => Err(Error::Invalid(format!(
             "{email} is not a member of workspace \"{workspace}\"; add them first, or name another workspace"
@@ -147,13 +133,7 @@ pub(super) async fn record(
     before: Option<Value>,
     after: Value,
 ) -> Result<(), sqlx::Error> {
-    let change = Change {
-        actor,
-        action,
-        workspace: Some(workspace),
-        before,
-        after: Some(after),
-    };
+    let change = Change { actor, action, workspace: Some(workspace), before, after: Some(after) };
     audit::append(tx, now, change).await
 }
 
@@ -178,21 +158,8 @@ mod tests {
         assert_eq!(status("ada@example.com", "nowhere").await, 404);
         assert_eq!(status("ada@example.com", "no\0where").await, 404);
         assert_eq!(status("gil@example.com", "acme").await, 422);
-        let new = NewKey {
-            email: "ada@example.com",
-            workspace: &"acme".into(),
-            name: " ",
-            expires_at: None,
-        };
-        assert_eq!(
-            site.identity
-                .create_key(&Actor::Cli, new)
-                .await
-                .err()
-                .unwrap()
-                .status(),
-            422
-        );
+        let new = NewKey { email: "ada@example.com", workspace: &"acme".into(), name: " ", expires_at: None };
+        assert_eq!(site.identity.create_key(&Actor::Cli, new).await.err().unwrap().status(), 422);
         assert_eq!(count(&site.store, "SELECT COUNT(*) FROM audit_log").await, 2);
     }
 
@@ -202,17 +169,11 @@ mod tests {
         let key = create(&site, "ada@example.com", "acme").await.unwrap().key;
         let mut ada = site.identity.caller_of_key(&key).await.unwrap().unwrap();
         let own = async |caller: &Caller, workspace: &str| {
-            site.identity
-                .create_own_key(caller, &workspace.into(), "mine", None)
-                .await
-                .map_err(|e| e.status())
+            site.identity.create_own_key(caller, &workspace.into(), "mine", None).await.map_err(|e| e.status())
         };
         assert_eq!(own(&ada, "acme").await.err(), Some(403));
         ada.via = Via::Session { selected: None };
-        ada.memberships.push(Membership {
-            workspace: "globex".into(),
-            role: Role::Viewer,
-        });
+        ada.memberships.push(Membership { workspace: "globex".into(), role: Role::Viewer });
         assert!(own(&ada, "acme").await.is_ok());
         assert_eq!(own(&ada, "globex").await.err(), Some(403));
         assert_eq!(own(&ada, "hooli").await.err(), Some(404));
@@ -224,16 +185,8 @@ mod tests {
         for _ in 0..KEYS_A_USER {
             create(&site, "ada@example.com", "acme").await.unwrap();
         }
-        assert_eq!(
-            create(&site, "ada@example.com", "acme")
-                .await
-                .err()
-                .unwrap()
-                .status(),
-            409
-        );
-        site.run("UPDATE api_keys SET revoked_at_ms = 1 WHERE id IN (SELECT id FROM api_keys LIMIT 1)")
-            .await;
+        assert_eq!(create(&site, "ada@example.com", "acme").await.err().unwrap().status(), 409);
+        site.run("UPDATE api_keys SET revoked_at_ms = 1 WHERE id IN (SELECT id FROM api_keys LIMIT 1)").await;
         create(&site, "ada@example.com", "acme").await.unwrap();
     }
 }

@@ -53,18 +53,9 @@ mod tests {
         let mut wrong = key.clone();
         wrong.replace_range(10..11, if &key[10..11] == "a" { "b" } else { "a" });
         let long = format!("tk_{}", "x".repeat(4000));
-        for odd in [
-            "",
-            "tk_",
-            "tk_'--",
-            "x",
-            &long,
-            &wrong,
-            &key[..51],
-            &format!("{key}0"),
-            &key[3..],
-            "tk_\u{fc}",
-        ] {
+        for odd in
+            ["", "tk_", "tk_'--", "x", &long, &wrong, &key[..51], &format!("{key}0"), &key[3..], "tk_\u{fc}"]
+        {
             assert!(!is_well_formed(odd), "{odd}");
         }
     }

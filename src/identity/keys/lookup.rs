@@ -34,10 +34,7 @@ impl Identity {
             email,
             admin: admin != 0,
             memberships: membership(Some(workspace.clone()), role).into_iter().collect(),
-            via: Via::Key {
-                id,
-                workspace: workspace.into(),
-            },
+            via: Via::Key { id, workspace: workspace.into() },
         }))
     }
 }
@@ -53,27 +50,14 @@ mod tests {
     async fn a_key_acts_as_its_user_in_its_workspace_and_is_stored_hashed() {
         let site = site().await;
         let made = create(&site, "Ada@example.com", "acme").await.unwrap();
-        assert!(
-            made.key.starts_with("tk_") && made.key.len() == 52,
-            "{}",
-            made.key.len()
-        );
+        assert!(made.key.starts_with("tk_") && made.key.len() == 52, "{}", made.key.len());
         let caller = site.identity.caller_of_key(&made.key).await.unwrap().unwrap();
-        assert_eq!(
-            caller.via,
-            Via::Key {
-                id: made.id.clone(),
-                workspace: "acme".into()
-            }
-        );
+        assert_eq!(caller.via, Via::Key { id: made.id.clone(), workspace: "acme".into() });
         assert_eq!(caller.me().memberships.len(), 1);
         assert_eq!(caller.me().selected_workspace, Some("acme".into()));
         assert!(caller.may_call_models(&"acme".into()).is_ok());
         assert!(!caller.belongs_to(&"globex".into()));
-        for table in [
-            "SELECT hash || hint || name FROM api_keys",
-            "SELECT after FROM audit_log",
-        ] {
+        for table in ["SELECT hash || hint || name FROM api_keys", "SELECT after FROM audit_log"] {
             let (text,): (String,) = sqlx::query_as(table).fetch_one(site.store.read()).await.unwrap();
             assert!(!text.contains(&made.key[8..]), "{table}");
         }
@@ -85,11 +69,7 @@ mod tests {
         let key = create(&site, "ada@example.com", "acme").await.unwrap().key;
         assert_eq!(site.identity.caller_of_key(&form::new_key()).await, Ok(None));
         site.store.close().await;
-        assert_eq!(
-            site.identity.caller_of_key(&key[..51]).await,
-            Ok(None),
-            "the database isn't asked"
-        );
+        assert_eq!(site.identity.caller_of_key(&key[..51]).await, Ok(None), "the database isn't asked");
         assert!(site.identity.caller_of_key(&key).await.is_err());
     }
 
@@ -97,12 +77,7 @@ mod tests {
     async fn expired_revoked_and_orphaned_keys_are_none() {
         let site = site().await;
         let expires_at = Some(site.clock_now().plus_ms(1_000));
-        let new = NewKey {
-            email: "ada@example.com",
-            workspace: &"acme".into(),
-            name: "ci",
-            expires_at,
-        };
+        let new = NewKey { email: "ada@example.com", workspace: &"acme".into(), name: "ci", expires_at };
         let short = site.identity.create_key(&Actor::Cli, new).await.unwrap();
         let revoked = create(&site, "ada@example.com", "acme").await.unwrap();
         let orphan = create(&site, "ada@example.com", "acme").await.unwrap();
@@ -112,10 +87,7 @@ mod tests {
         }
         site.clock.advance_ms(1_000);
         assert_eq!(lookup(&short).await, None);
-        site.identity
-            .revoke_key(&Actor::Cli, &revoked.id, None)
-            .await
-            .unwrap();
+        site.identity.revoke_key(&Actor::Cli, &revoked.id, None).await.unwrap();
         assert_eq!(lookup(&revoked).await, None);
         site.run("DELETE FROM memberships").await;
         let without = lookup(&orphan).await.unwrap();

@@ -14,17 +14,7 @@ const STEP: i64 = 200;
 /// Sorts behind every id.
 const BEHIND_ALL: &str = "key_z";
 
-type KeyColumns = (
-    String,
-    String,
-    String,
-    String,
-    String,
-    i64,
-    Option<i64>,
-    Option<i64>,
-    Option<i64>,
-);
+type KeyColumns = (String, String, String, String, String, i64, Option<i64>, Option<i64>, Option<i64>);
 
 impl Identity {
     /// Newest first: the keys of a user, or of everyone. `before` is the id that the page before
@@ -35,10 +25,8 @@ impl Identity {
         before: Option<&str>,
         limit: u32,
     ) -> Result<Vec<KeyRow>, Error> {
-        let before = before
-            .filter(|id| id.bytes().all(|b| b.is_ascii_graphic()))
-            .unwrap_or(BEHIND_ALL)
-            .to_owned();
+        let before =
+            before.filter(|id| id.bytes().all(|b| b.is_ascii_graphic())).unwrap_or(BEHIND_ALL).to_owned();
         let query = match of {
             Some(user) => sqlx::query_as::<_, KeyColumns>(
                 "SELECT k.id, k.hint, k.name, u.email, k.workspace_id, k.created_at_ms, k.expires_at_ms,
@@ -60,19 +48,17 @@ impl Identity {
         let rows = query.fetch_all(self.store.read()).await?;
         Ok(rows
             .into_iter()
-            .map(
-                |(id, hint, name, email, workspace, created, expires, used, revoked)| KeyRow {
-                    id,
-                    hint,
-                    name,
-                    email,
-                    workspace: workspace.into(),
-                    created_at: Timestamp(created),
-                    expires_at: expires.map(Timestamp),
-                    last_used_at: used.map(Timestamp),
-                    revoked_at: revoked.map(Timestamp),
-                },
-            )
+            .map(|(id, hint, name, email, workspace, created, expires, used, revoked)| KeyRow {
+                id,
+                hint,
+                name,
+                email,
+                workspace: workspace.into(),
+                created_at: Timestamp(created),
+                expires_at: expires.map(Timestamp),
+                last_used_at: used.map(Timestamp),
+                revoked_at: revoked.map(Timestamp),
+            })
             .collect())
     }
 
@@ -105,16 +91,7 @@ impl Identity {
             .await?;
         let fields = |revoked: bool| json!({ "id": id, "user": email, "name": name, "revoked": revoked });
         let (before, after) = (fields(false), fields(true));
-        record(
-            &mut tx,
-            now,
-            actor,
-            "key.revoke",
-            &workspace.into(),
-            Some(before),
-            after,
-        )
-        .await?;
+        record(&mut tx, now, actor, "key.revoke", &workspace.into(), Some(before), after).await?;
         tx.commit().await?;
         Ok(())
     }
@@ -143,9 +120,7 @@ mod tests {
     #[tokio::test]
     async fn keys_are_listed_newest_first_and_revoked_by_their_owner() {
         let site = site().await;
-        let eve = site
-            .user("eve@example.com", false, &[("acme", Role::Editor)])
-            .await;
+        let eve = site.user("eve@example.com", false, &[("acme", Role::Editor)]).await;
         let mut ids = Vec::new();
         for email in ["ada@example.com", "eve@example.com", "ada@example.com"] {
             site.clock.advance_ms(1);
@@ -160,23 +135,13 @@ mod tests {
         assert_eq!(list(Some(&eve), None, 10).await, ids[1..2]);
 
         let revoke = async |id: &str| {
-            site.identity
-                .revoke_key(&Actor::Cli, id, Some(&eve))
-                .await
-                .map_err(|e| e.status())
+            site.identity.revoke_key(&Actor::Cli, id, Some(&eve)).await.map_err(|e| e.status())
         };
         assert_eq!(revoke(&ids[0]).await, Err(404), "another's");
         assert_eq!(revoke("key_none").await, Err(404));
         assert_eq!(revoke(&ids[1]).await, Ok(()));
         assert_eq!(revoke(&ids[1]).await, Ok(()));
-        assert_eq!(
-            count(
-                &site.store,
-                "SELECT COUNT(*) FROM audit_log WHERE action = 'key.revoke'"
-            )
-            .await,
-            1
-        );
+        assert_eq!(count(&site.store, "SELECT COUNT(*) FROM audit_log WHERE action = 'key.revoke'").await, 1);
         site.clock.advance_ms(REVOKED_LISTED_MS);
         site.identity.tidy().await.unwrap();
         assert_eq!(list(Some(&eve), None, 10).await, [""; 0]);

@@ -23,22 +23,12 @@ mod testing {
         let site = Site::open().await;
         site.workspace("acme").await;
         site.workspace("globex").await;
-        site.user(
-            "ada@example.com",
-            false,
-            &[("acme", Role::Editor), ("globex", Role::Viewer)],
-        )
-        .await;
+        site.user("ada@example.com", false, &[("acme", Role::Editor), ("globex", Role::Viewer)]).await;
         site
     }
 
     pub(super) async fn create(site: &Site, email: &str, workspace: &str) -> Result<CreatedKey, Error> {
-        let new = NewKey {
-            email,
-            workspace: &workspace.into(),
-            name: "ci",
-            expires_at: None,
-        };
+        let new = NewKey { email, workspace: &workspace.into(), name: "ci", expires_at: None };
         site.identity.create_key(&Actor::Cli, new).await
     }
 }

@@ -53,10 +53,7 @@ struct Provider {
 }
 
 fn step(input_tokens: u64, output_tokens: u64) -> StepUsage {
-    StepUsage::reported(Usage {
-        input_tokens,
-        output_tokens,
-    })
+    StepUsage::reported(Usage { input_tokens, output_tokens })
 }
 
 #[async_trait]
@@ -66,37 +63,14 @@ impl Upstream for Provider {
             Target::Provider { key, .. } => key.to_string(),
             Target::Demo => "demo".into(),
         };
-        let script = self
-            .scripts
-            .lock()
-            .get(&key)
-            .cloned()
-            .unwrap_or(Script::Answer(20, 10));
-        let tokens = if let Script::Busy(most) = script {
-            rand::random_range(0..=most)
-        } else {
-            0
-        };
-        self.arrivals.lock().push(Arrival {
-            key,
-            at: self.clock.now(),
-            tokens,
-        });
-        let whole = |step| {
-            Ok(SentBody::Whole {
-                completion: json!({}),
-                step,
-            })
-        };
+        let script = self.scripts.lock().get(&key).cloned().unwrap_or(Script::Answer(20, 10));
+        let tokens = if let Script::Busy(most) = script { rand::random_range(0..=most) } else { 0 };
+        self.arrivals.lock().push(Arrival { key, at: self.clock.now(), tokens });
+        let whole = |step| Ok(SentBody::Whole { completion: json!({}), step });
         let stream = |events: Vec<Event>| {
             Ok(SentBody::Stream {
                 events: Box::pin(futures::stream::iter(events)),
-                so_far: Box::new(|| {
-                    StepUsage::estimated(Usage {
-                        input_tokens: 7,
-                        output_tokens: 1,
-                    })
-                }),
+                so_far: Box::new(|| StepUsage::estimated(Usage { input_tokens: 7, output_tokens: 1 })),
             })
         };
         let body = match script {
@@ -110,10 +84,7 @@ impl Upstream for Provider {
                 Event::Piece(Piece::default()),
                 Event::Cut {
                     error: "cut".into(),
-                    step: StepUsage::estimated(Usage {
-                        input_tokens: 5,
-                        output_tokens: 1,
-                    }),
+                    step: StepUsage::estimated(Usage { input_tokens: 5, output_tokens: 1 }),
                 },
             ]),
             Script::Fail(failure) => Err(failure),
@@ -129,21 +100,11 @@ impl Upstream for Provider {
                 whole(step(tokens, 0))
             }
         }?;
-        Ok(Sent {
-            stated: StatedLimits {
-                requests: Some(99),
-                tokens: None,
-            },
-            body,
-        })
+        Ok(Sent { stated: StatedLimits { requests: Some(99), tokens: None }, body })
     }
 
     fn estimate(&self, request: &ChatRequest, typical_output: u64) -> u64 {
-        request
-            .body
-            .get("max_tokens")
-            .and_then(serde_json::Value::as_u64)
-            .unwrap_or(typical_output)
+        request.body.get("max_tokens").and_then(serde_json::Value::as_u64).unwrap_or(typical_output)
     }
 }
 
@@ -157,21 +118,9 @@ impl UsageSink for Rows {
 }
 
 /// A model's line: platform, key labels, model, alias, priority, limits.
-struct Line(
-    &'static str,
-    &'static [&'static str],
-    &'static str,
-    &'static str,
-    i64,
-    Limits,
-);
+struct Line(&'static str, &'static [&'static str], &'static str, &'static str, i64, Limits);
 
-const NONE: Limits = Limits {
-    rpm: None,
-    rpd: None,
-    tpm: None,
-    tpd: None,
-};
+const NONE: Limits = Limits { rpm: None, rpd: None, tpm: None, tpd: None };
 
 struct Site {
     _folder: tempfile::TempDir,
@@ -192,10 +141,7 @@ fn secret() -> SecretKey {
 async fn apply(store: &Store, lines: &[Line]) {
     let mut tx = store.begin().await.unwrap();
     for table in ["platform_models", "platform_keys", "platforms"] {
-        sqlx::query(sqlx::AssertSqlSafe(format!("DELETE FROM {table}")))
-            .execute(&mut *tx)
-            .await
-            .unwrap();
+        sqlx::query(sqlx::AssertSqlSafe(format!("DELETE FROM {table}"))).execute(&mut *tx).await.unwrap();
     }
     for (position, Line(platform, keys, model, alias, priority, limits)) in (0_i64..).zip(lines) {
         sqlx::query(
@@ -240,10 +186,7 @@ async fn apply(store: &Store, lines: &[Line]) {
         .await
         .unwrap();
     }
-    sqlx::query("UPDATE pool_version SET version = version + 1")
-        .execute(&mut *tx)
-        .await
-        .unwrap();
+    sqlx::query("UPDATE pool_version SET version = version + 1").execute(&mut *tx).await.unwrap();
     tx.commit().await.unwrap();
 }
 
@@ -254,9 +197,7 @@ impl Site {
 
     async fn with(config: PoolConfig, lines: &[Line]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(&DatabaseUrl::Sqlite(folder.path().join("x.db")))
-            .await
-            .unwrap();
+        let store = Store::open(&DatabaseUrl::Sqlite(folder.path().join("x.db"))).await.unwrap();
         apply(&store, lines).await;
         let clock = ManualClock::new(Timestamp::parse_rfc3339("2026-09-20T10:00:00.123Z").unwrap());
         let provider = Arc::new(Provider {
@@ -267,16 +208,7 @@ impl Site {
         let rows = Arc::new(Rows::default());
         let pool = open(&store, &clock, &provider, &rows, &config).await.unwrap();
         let admission = Admission::for_tests();
-        Self {
-            _folder: folder,
-            store,
-            clock,
-            provider,
-            rows,
-            config,
-            pool,
-            admission,
-        }
+        Self { _folder: folder, store, clock, provider, rows, config, pool, admission }
     }
 
     /// What the ledger does at the end of a request, and then a new process.
@@ -286,9 +218,7 @@ impl Site {
         let mut tx = self.store.begin().await.unwrap();
         window_row::insert(&mut tx, &rows).await.unwrap();
         tx.commit().await.unwrap();
-        self.pool = open(&self.store, &self.clock, &self.provider, &self.rows, &self.config)
-            .await
-            .unwrap();
+        self.pool = open(&self.store, &self.clock, &self.provider, &self.rows, &self.config).await.unwrap();
     }
 
     fn script(&self, key: &str, script: Script) {
@@ -300,20 +230,11 @@ impl Site {
     }
 
     fn keys(&self) -> Vec<String> {
-        self.provider
-            .arrivals
-            .lock()
-            .iter()
-            .map(|arrival| arrival.key.clone())
-            .collect()
+        self.provider.arrivals.lock().iter().map(|arrival| arrival.key.clone()).collect()
     }
 
     fn row(&self, model: &str) -> ProviderRow {
-        self.pool
-            .status()
-            .into_iter()
-            .find(|row| row.model == model)
-            .unwrap()
+        self.pool.status().into_iter().find(|row| row.model == model).unwrap()
     }
 }
 
@@ -342,13 +263,7 @@ fn request(max_tokens: u64) -> ChatRequest {
 }
 
 fn status(status: u16, retry_after_ms: Option<u64>) -> Script {
-    Script::Fail(Failure::Status {
-        status,
-        retry_after_ms,
-        reset_ms: None,
-        message: None,
-        code: None,
-    })
+    Script::Fail(Failure::Status { status, retry_after_ms, reset_ms: None, message: None, code: None })
 }
 
 fn rpm(n: u64) -> Limits {

@@ -12,21 +12,13 @@ async fn a_reload_keeps_the_counts_and_takes_the_new_limits() {
     site.pool.reload().await.unwrap();
     site.ask("other").await.unwrap();
     assert!(matches!(site.ask("other").await, Err(CallError::NoRoom { .. })));
-    assert_eq!(
-        site.ask("default").await.err(),
-        Some(CallError::UnknownModel {
-            asked: "default".into()
-        })
-    );
+    assert_eq!(site.ask("default").await.err(), Some(CallError::UnknownModel { asked: "default".into() }));
     apply(&site.store, &[]).await;
     site.pool.reload().await.unwrap();
     assert!(site.pool.models().is_empty());
     apply(&site.store, &[Line("alpha", &["a1"], "m", "default", 1, rpm(2))]).await;
     site.pool.reload().await.unwrap();
-    assert!(
-        site.ask("default").await.is_err(),
-        "a candidate that comes back is still counted"
-    );
+    assert!(site.ask("default").await.is_err(), "a candidate that comes back is still counted");
 }
 
 #[tokio::test]
@@ -56,32 +48,18 @@ async fn names_are_aliases_or_platform_and_model() {
     ];
     let site = Site::new(&lines).await;
     let reply = site.ask("router/openai/gpt-4o-mini").await.unwrap();
-    assert_eq!(
-        (reply.platform.as_str(), reply.model.as_str()),
-        ("router", "openai/gpt-4o-mini")
-    );
+    assert_eq!((reply.platform.as_str(), reply.model.as_str()), ("router", "openai/gpt-4o-mini"));
     assert_eq!(site.ask("small").await.unwrap().platform, "alpha");
     assert_eq!(site.ask("alpha/m").await.unwrap().model, "odd", "an alias wins");
-    assert!(matches!(
-        site.ask("openai/gpt-4o-mini").await,
-        Err(CallError::UnknownModel { .. })
-    ));
-    let models: Vec<_> = site
-        .pool
-        .models()
-        .into_iter()
-        .map(|m| (m.id, m.owned_by))
-        .collect();
+    assert!(matches!(site.ask("openai/gpt-4o-mini").await, Err(CallError::UnknownModel { .. })));
+    let models: Vec<_> = site.pool.models().into_iter().map(|m| (m.id, m.owned_by)).collect();
     let listed = [
         ("small", "router"),
         ("router/openai/gpt-4o-mini", "router"),
         ("alpha/m", "alpha"),
         ("alpha/odd", "alpha"),
     ];
-    assert_eq!(
-        models,
-        listed.map(|(id, owner)| (id.to_owned(), owner.to_owned()))
-    );
+    assert_eq!(models, listed.map(|(id, owner)| (id.to_owned(), owner.to_owned())));
 }
 
 #[tokio::test]
@@ -92,15 +70,8 @@ async fn without_a_pool_the_environments_model_answers_and_else_the_demo() {
         api_key: "sk-env".into(),
         model: "llama/3".into(),
     };
-    let mut site = Site::with(
-        PoolConfig {
-            single: Some(single),
-            demo: true,
-            ..PoolConfig::default()
-        },
-        &[],
-    )
-    .await;
+    let mut site =
+        Site::with(PoolConfig { single: Some(single), demo: true, ..PoolConfig::default() }, &[]).await;
     for asked in ["default", "groq/llama/3"] {
         assert_eq!(site.ask(asked).await.unwrap().model, "llama/3");
     }
@@ -108,23 +79,14 @@ async fn without_a_pool_the_environments_model_answers_and_else_the_demo() {
     site.config.single = None;
     site.restart().await;
     let reply = site.ask("default").await.unwrap();
-    assert_eq!(
-        (reply.platform.as_str(), reply.model.as_str()),
-        ("demo", "demo-1")
-    );
+    assert_eq!((reply.platform.as_str(), reply.model.as_str()), ("demo", "demo-1"));
     apply(&site.store, &[Line("alpha", &[], "m", "default", 1, NONE)]).await;
     site.pool.reload().await.unwrap();
-    assert!(
-        matches!(site.ask("default").await, Err(CallError::NoRoom { .. })),
-        "a model without a key"
-    );
+    assert!(matches!(site.ask("default").await, Err(CallError::NoRoom { .. })), "a model without a key");
     site.config = PoolConfig::default();
     apply(&site.store, &[]).await;
     site.restart().await;
-    assert!(matches!(
-        site.ask("default").await,
-        Err(CallError::UnknownModel { .. })
-    ));
+    assert!(matches!(site.ask("default").await, Err(CallError::UnknownModel { .. })));
 }
 
 #[tokio::test]

@@ -12,50 +12,26 @@ async fn priority_then_headroom_then_order() {
     for _ in 0..6 {
         site.ask("default").await.unwrap();
     }
-    assert_eq!(
-        site.keys(),
-        ["sk-a1", "sk-a2", "sk-a1", "sk-a2", "sk-b1", "sk-b1"]
-    );
+    assert_eq!(site.keys(), ["sk-a1", "sk-a2", "sk-a1", "sk-a2", "sk-b1", "sk-b1"]);
     site.clock.advance_ms(60_000);
     let reply = site.ask("default").await.unwrap();
-    assert_eq!(
-        (reply.platform.as_str(), reply.model.as_str()),
-        ("alpha", "large-1")
-    );
+    assert_eq!((reply.platform.as_str(), reply.model.as_str()), ("alpha", "large-1"));
 }
 
 #[tokio::test]
 async fn tokens_are_held_by_estimate_and_settled_by_what_was_used() {
-    let tokens = Limits {
-        tpm: Some(1_000),
-        ..NONE
-    };
+    let tokens = Limits { tpm: Some(1_000), ..NONE };
     let site = Site::new(&[Line("alpha", &["a1"], "m", "default", 1, tokens)]).await;
     site.script("sk-a1", Script::Answer(900, 80));
     site.pool
         .call(&site.admission, "default", request(5_000))
         .await
         .expect("too large, but the window is empty");
-    assert_eq!(
-        site.row("m").tpm,
-        QuotaRow {
-            used: 980,
-            limit: Some(1_000)
-        }
-    );
+    assert_eq!(site.row("m").tpm, QuotaRow { used: 980, limit: Some(1_000) });
     site.ask("default").await.expect("20 more fit exactly");
     let full = site.ask("default").await.err().unwrap();
-    let CallError::NoRoom {
-        message,
-        retry_after_ms,
-    } = full
-    else {
-        panic!("{full:?}")
-    };
-    assert!(
-        message.contains("alpha/m has 1,960 of 1,000 tokens per minute"),
-        "{message}"
-    );
+    let CallError::NoRoom { message, retry_after_ms } = full else { panic!("{full:?}") };
+    assert!(message.contains("alpha/m has 1,960 of 1,000 tokens per minute"), "{message}");
     assert_eq!(retry_after_ms, 60_000);
     site.clock.advance_ms(59_999);
     assert!(site.ask("default").await.is_err());
@@ -65,10 +41,7 @@ async fn tokens_are_held_by_estimate_and_settled_by_what_was_used() {
 
 #[tokio::test]
 async fn the_cap_counts_all_models_of_a_key_until_midnight() {
-    let config = PoolConfig {
-        caps: HashMap::from([("ALPHA".into(), 3)]),
-        ..PoolConfig::default()
-    };
+    let config = PoolConfig { caps: HashMap::from([("ALPHA".into(), 3)]), ..PoolConfig::default() };
     let lines = [
         Line("alpha", &["a1"], "large", "default", 1, NONE),
         Line("alpha", &["a1"], "tiny", "small", 1, NONE),
@@ -78,11 +51,7 @@ async fn the_cap_counts_all_models_of_a_key_until_midnight() {
         site.ask(model).await.unwrap();
     }
     assert!(!site.pool.quotas().can_use_provider("alpha", "alpha-a1"));
-    let CallError::NoRoom {
-        message,
-        retry_after_ms,
-    } = site.ask("small").await.err().unwrap()
-    else {
+    let CallError::NoRoom { message, retry_after_ms } = site.ask("small").await.err().unwrap() else {
         panic!()
     };
     assert!(message.contains("3 of 3 requests of its key today"), "{message}");
@@ -98,11 +67,7 @@ async fn the_cap_counts_all_models_of_a_key_until_midnight() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn bursts_never_exceed_a_keys_windows() {
     const TPM: u64 = 4_000;
-    let limits = Limits {
-        rpm: Some(20),
-        tpm: Some(TPM),
-        ..NONE
-    };
+    let limits = Limits { rpm: Some(20), tpm: Some(TPM), ..NONE };
     let site = Arc::new(Site::new(&[Line("alpha", &["a1", "a2"], "m", "default", 1, limits)]).await);
     for key in ["sk-a1", "sk-a2"] {
         site.script(key, Script::Busy(250));
@@ -112,12 +77,8 @@ async fn bursts_never_exceed_a_keys_windows() {
     while asked < 10_000 {
         for _ in 0..random.random_range(1..40) {
             let site = site.clone();
-            calls.spawn(async move {
-                site.pool
-                    .call(&site.admission, "default", request(250))
-                    .await
-                    .is_ok()
-            });
+            calls
+                .spawn(async move { site.pool.call(&site.admission, "default", request(250)).await.is_ok() });
             asked += 1;
         }
         site.clock.advance_ms(random.random_range(0..3_000));
@@ -132,16 +93,10 @@ async fn bursts_never_exceed_a_keys_windows() {
     while calls.join_next().await.is_some() {}
     let arrivals = site.provider.arrivals.lock();
     for key in ["sk-a1", "sk-a2"] {
-        let mut of_key: Vec<_> = arrivals
-            .iter()
-            .filter(|a| a.key == key)
-            .map(|a| (a.at, a.tokens))
-            .collect();
+        let mut of_key: Vec<_> = arrivals.iter().filter(|a| a.key == key).map(|a| (a.at, a.tokens)).collect();
         of_key.sort();
         for (at, (from, _)) in of_key.iter().enumerate() {
-            let within = of_key[at..]
-                .iter()
-                .take_while(|(then, _)| then.ms_since(*from) < 60_000);
+            let within = of_key[at..].iter().take_while(|(then, _)| then.ms_since(*from) < 60_000);
             let (requests, tokens) = within.fold((0, 0), |(n, sum), (_, tokens)| (n + 1, sum + tokens));
             assert!(
                 requests <= 20 && tokens <= TPM,
@@ -160,22 +115,13 @@ async fn bursts_never_exceed_a_keys_windows() {
 
 #[tokio::test]
 async fn the_wait_it_names_is_exact() {
-    let limits = Limits {
-        rpm: Some(5),
-        rpd: Some(60),
-        tpm: Some(900),
-        tpd: Some(9_000),
-    };
+    let limits = Limits { rpm: Some(5), rpd: Some(60), tpm: Some(900), tpd: Some(9_000) };
     let site = Site::new(&[Line("alpha", &["a1"], "m", "default", 1, limits)]).await;
     let (mut random, mut refused) = (rand::rngs::StdRng::seed_from_u64(3), 0);
     for _ in 0..600 {
         site.script("sk-a1", Script::Answer(random.random_range(0..300), 0));
         let estimate = random.random_range(1..1_000);
-        let ask = async || {
-            site.pool
-                .call(&site.admission, "default", request(estimate))
-                .await
-        };
+        let ask = async || site.pool.call(&site.admission, "default", request(estimate)).await;
         if let Err(CallError::NoRoom { retry_after_ms, .. }) = ask().await {
             refused += 1;
             let wait = i64::try_from(retry_after_ms).unwrap();

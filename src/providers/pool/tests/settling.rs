@@ -15,11 +15,7 @@ async fn a_stream_is_entered_once_however_it_ends() {
     assert!(site.admission.meter().take().is_empty());
     while let Some(event) = events.next().await {
         if matches!(event, Event::End(_)) {
-            assert_eq!(
-                site.admission.meter().total().total(),
-                30,
-                "entered before the end is seen"
-            );
+            assert_eq!(site.admission.meter().total().total(), 30, "entered before the end is seen");
         }
     }
     drop(events);
@@ -37,13 +33,7 @@ async fn a_stream_is_entered_once_however_it_ends() {
     events.next().await;
     drop(events);
     let [(_, dropped)] = site.admission.meter().take().try_into().unwrap();
-    assert_eq!(
-        dropped.estimated,
-        Usage {
-            input_tokens: 7,
-            output_tokens: 1
-        }
-    );
+    assert_eq!(dropped.estimated, Usage { input_tokens: 7, output_tokens: 1 });
     let row = site.row("m");
     assert_eq!((row.rpm.used, row.tpm.used, row.in_flight), (3, 30 + 6 + 8, 0));
 }
@@ -57,32 +47,13 @@ async fn leases_are_given_up_when_a_call_is_dropped_or_panics() {
         let mut call = std::pin::pin!(site.ask("default"));
         assert!(futures::poll!(&mut call).is_pending());
         assert_eq!(site.row("m").in_flight, 1);
-        assert!(
-            !site
-                .pool
-                .quotas()
-                .can_make_request(&CandidateId::new("alpha", "m", "alpha-a1"))
-        );
+        assert!(!site.pool.quotas().can_make_request(&CandidateId::new("alpha", "m", "alpha-a1")));
         let error = site.ask("default").await.err().unwrap();
-        assert!(
-            matches!(
-                error,
-                CallError::NoRoom {
-                    retry_after_ms: 1_000,
-                    ..
-                }
-            ),
-            "{error:?}"
-        );
+        assert!(matches!(error, CallError::NoRoom { retry_after_ms: 1_000, .. }), "{error:?}");
     }
     assert_eq!(site.row("m").in_flight, 0);
     site.script("sk-a1", Script::Panic);
-    assert!(
-        AssertUnwindSafe(site.ask("default"))
-            .catch_unwind()
-            .await
-            .is_err()
-    );
+    assert!(AssertUnwindSafe(site.ask("default")).catch_unwind().await.is_err());
     let row = site.row("m");
     assert_eq!((row.in_flight, row.rpm.used, row.cooldown_until), (0, 0, None));
     site.script("sk-a1", Script::Answer(1, 1));
@@ -130,21 +101,8 @@ async fn what_elsewhere_was_used_counts_and_what_is_old_goes() {
     assert!(quotas.can_make_request(&id) && quotas.can_use_tokens(&id, 1_000_000));
     quotas.record_request(&id);
     assert!(!quotas.can_make_request(&id));
-    let kinds: Vec<_> = site
-        .rows
-        .0
-        .lock()
-        .iter()
-        .map(|row| (row.kind, row.tokens))
-        .collect();
-    assert_eq!(
-        kinds,
-        [
-            (WindowKind::Request, 0),
-            (WindowKind::Tokens, 40),
-            (WindowKind::Request, 0)
-        ]
-    );
+    let kinds: Vec<_> = site.rows.0.lock().iter().map(|row| (row.kind, row.tokens)).collect();
+    assert_eq!(kinds, [(WindowKind::Request, 0), (WindowKind::Tokens, 40), (WindowKind::Request, 0)]);
     site.restart().await;
     let begun = site.clock.now();
     let old = |n: i64| WindowRow {
@@ -156,9 +114,7 @@ async fn what_elsewhere_was_used_counts_and_what_is_old_goes() {
         created_at: begun.plus_ms(-86_400_000 - 200_000 - n),
     };
     let mut tx = site.store.begin().await.unwrap();
-    window_row::insert(&mut tx, &(0..1_200).map(old).collect::<Vec<_>>())
-        .await
-        .unwrap();
+    window_row::insert(&mut tx, &(0..1_200).map(old).collect::<Vec<_>>()).await.unwrap();
     tx.commit().await.unwrap();
     let mut steps = 0;
     while history::prune(&site.store, begun).await.unwrap() {
