@@ -14,5 +14,6 @@ pub(crate) mod playground;
 pub(crate) mod posted;
 #[cfg(feature = "ssr")]
 pub(crate) mod request;
+pub(crate) mod workspaces;
 
 pub(crate) use error::PageError;

@@ -1,6 +1,7 @@
 //! Making a key, and showing it the one time it is shown.
 
 use leptos::ev::SubmitEvent;
+use leptos::html::Form;
 use leptos::prelude::*;
 use tollkeeper::model::Error;
 
@@ -19,6 +20,13 @@ pub(super) fn CreateCard(keys: Keys, create: ServerAction<CreateKey>) -> impl In
             create.dispatch(made);
         }
     };
+    // A key that was made leaves the form ready for the next.
+    let form = NodeRef::<Form>::new();
+    Effect::new(move || {
+        if let (Some(Ok(_)), Some(form)) = (create.value().get(), form.get_untracked()) {
+            form.reset();
+        }
+    });
     let selected = keys.selected;
     let workspaces = keys
         .workspaces
@@ -34,7 +42,7 @@ pub(super) fn CreateCard(keys: Keys, create: ServerAction<CreateKey>) -> impl In
                 <h2 id="make">"Make a key"</h2>
             </header>
             // Without script the page itself answers, so that the key is in no address and stored nowhere.
-            <form class="form across" method="post" action="/settings/keys" on:submit=submit>
+            <form class="form across" method="post" action="/settings/keys" on:submit=submit node_ref=form>
                 <Field label="Name" name="name" />
                 <div class="field">
                     <label for="key-workspace">"Workspace"</label>

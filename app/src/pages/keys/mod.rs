@@ -72,10 +72,10 @@ fn KeysView(keys: Keys, create: ServerAction<CreateKey>, revoke: ServerAction<Re
             <div role="status">
                 {move || revoked().then(|| view! { <p class="notice">"The key is revoked. Programs that use it are refused from now on."</p> })}
             </div>
+            {move || asked.get().map(|row| view! { <RevokeDialog row revoke /> })}
             <NewKeyNotice made=Signal::derive(made) />
             <KeysTable keys=keys.clone() />
             <CreateCard keys create />
-            {move || asked.get().map(|row| view! { <RevokeDialog row revoke /> })}
         </div>
     }
     .into_any()

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use tollkeeper::model::{KeyRow, Timestamp};
 
 use crate::backend::keys::Keys;
-use crate::components::Moment;
+use crate::components::{Moment, Pager};
 
 #[component]
 pub(super) fn KeysTable(keys: Keys) -> impl IntoView {
@@ -20,7 +20,7 @@ pub(super) fn KeysTable(keys: Keys) -> impl IntoView {
     }
     let rows = rows.into_iter().map(|row| view! { <Row row now of_all /> }).collect_view();
     view! {
-        <section class="card flush" aria-label="API keys">
+        <section class="card flush keys" aria-label="API keys">
             <table class="table">
                 <caption class="visually-hidden">"API keys, newest first"</caption>
                 <thead>
@@ -39,10 +39,18 @@ pub(super) fn KeysTable(keys: Keys) -> impl IntoView {
                 </thead>
                 <tbody>{rows}</tbody>
             </table>
-            <Pages page has_more />
+            <Pager
+                shown=format!("Page {page}")
+                previous=(page > 1).then(|| address(page - 1))
+                next=has_more.then(|| address(page + 1))
+            />
         </section>
     }
     .into_any()
+}
+
+fn address(page: u32) -> String {
+    format!("/settings/keys?page={page}")
 }
 
 #[component]
@@ -111,20 +119,4 @@ impl State {
             State::Revoked => "chip",
         }
     }
-}
-
-#[component]
-fn Pages(page: u32, has_more: bool) -> impl IntoView {
-    let link = |page: u32, rel: &'static str, text: &'static str| {
-        view! { <a class="button" href=format!("/settings/keys?page={page}") rel=rel>{text}</a> }
-    };
-    (page > 1 || has_more).then(|| {
-        view! {
-            <nav class="row pages" aria-label="Pages">
-                {(page > 1).then(|| link(page - 1, "prev", "Previous"))}
-                <span class="dim">"Page " {page}</span>
-                {has_more.then(|| link(page + 1, "next", "Next"))}
-            </nav>
-        }
-    })
 }

@@ -2,11 +2,9 @@
 
 use leptos::prelude::*;
 use tollkeeper::model::fmt::{percent, thousands};
-use tollkeeper::model::reports::NEAR_PERCENT;
 use tollkeeper::model::{BudgetState, LimitState, RateState};
 
-/// From this share on a limit counts as spent.
-const SPENT_PERCENT: u64 = 100;
+use crate::components::Meter;
 
 #[component]
 pub(super) fn LimitMeters(#[prop(into)] state: Signal<Option<LimitState>>) -> impl IntoView {
@@ -23,51 +21,34 @@ pub(super) fn LimitMeters(#[prop(into)] state: Signal<Option<LimitState>>) -> im
 
 #[component]
 fn RateMeter(rate: Option<RateState>) -> impl IntoView {
-    match rate {
-        None => view! { <Unlimited name="Requests a minute" /> }.into_any(),
-        Some(rate) => {
-            let left = format!("{} of {} left", thousands(rate.remaining), thousands(rate.limit));
-            let used = rate.limit.saturating_sub(rate.remaining);
-            view! { <Meter name="Requests a minute" used limit=rate.limit value=left note="yours in this workspace" /> }.into_any()
-        }
-    }
+    rate.map(|rate| {
+        let used = rate.limit.saturating_sub(rate.remaining);
+        let left = format!("{} of {} left", thousands(rate.remaining), thousands(rate.limit));
+        view! { <Left name="Requests a minute" used=percent(used, rate.limit) left note="Yours in this workspace" /> }
+    })
+    .map_or_else(|| view! { <Unlimited name="Requests a minute" /> }.into_any(), IntoAny::into_any)
 }
 
 #[component]
 fn BudgetMeter(budget: Option<BudgetState>) -> impl IntoView {
-    match budget {
-        None => view! { <Unlimited name="Tokens today" /> }.into_any(),
-        Some(budget) => {
+    budget
+        .map(|budget| {
+            let used = percent(budget.used, budget.limit);
             let left = format!("{} of {} left", thousands(budget.remaining()), thousands(budget.limit));
-            view! { <Meter name="Tokens today" used=budget.used limit=budget.limit value=left note="the whole workspace's, until 00:00 UTC" /> }
-                .into_any()
-        }
-    }
+            view! { <Left name="Tokens today" used left note="The whole workspace's, until 00:00 UTC" /> }
+        })
+        .map_or_else(|| view! { <Unlimited name="Tokens today" /> }.into_any(), IntoAny::into_any)
 }
 
 #[component]
-fn Meter(name: &'static str, used: u64, limit: u64, value: String, note: &'static str) -> impl IntoView {
-    let share = percent(used, limit).min(SPENT_PERCENT);
-    let near = (NEAR_PERCENT..SPENT_PERCENT).contains(&share);
-    let spent = share >= SPENT_PERCENT;
+fn Left(name: &'static str, used: u64, left: String, note: &'static str) -> impl IntoView {
     view! {
-        <div class="meter" class:warn=near class:over=spent>
-            <p>
+        <div class="limit-left">
+            <p class="row apart">
                 <span>{name}</span>
-                <span class="share">{value.clone()}</span>
+                <strong>{left}</strong>
             </p>
-            <svg
-                viewBox="0 0 100 6"
-                preserveAspectRatio="none"
-                role="progressbar"
-                aria-label=name
-                aria-valuemin="0"
-                aria-valuemax=limit
-                aria-valuenow=used.min(limit)
-                aria-valuetext=value
-            >
-                <rect width=share height="6" />
-            </svg>
+            <Meter name=format!("{name}, used") percent=used />
             <p class="dim small">{note}</p>
         </div>
     }
@@ -76,11 +57,9 @@ fn Meter(name: &'static str, used: u64, limit: u64, value: String, note: &'stati
 #[component]
 fn Unlimited(name: &'static str) -> impl IntoView {
     view! {
-        <div class="meter">
-            <p>
-                <span>{name}</span>
-                <span class="chip">"disabled"</span>
-            </p>
-        </div>
+        <p class="row apart">
+            <span>{name}</span>
+            <span class="chip">"disabled"</span>
+        </p>
     }
 }

@@ -32,6 +32,7 @@ fn TurnView(state: State, turn: Turn) -> impl IntoView {
     });
     let running = Memo::new(move |_| reply.with(|reply| reply.outcome == Outcome::Running));
     let tools = Memo::new(move |_| reply.with(|reply| reply.tools.clone()));
+    let spoke = Memo::new(move |_| reply.with(|reply| !reply.text.is_empty()));
     let text = move || reply.with(|reply| reply.text.clone());
     let spec = Memo::new(move |_| reply.with(|reply| (reply.spec.clone(), reply.figures.clone())));
     let blank = Memo::new(move |_| reply.with(|reply| reply.is_blank() && reply.outcome == Outcome::Running));
@@ -46,10 +47,14 @@ fn TurnView(state: State, turn: Turn) -> impl IntoView {
             <div class="answered">
                 <h3 class="visually-hidden">"Model"</h3>
                 {move || blank.get().then(|| view! { <p class="thinking"><span></span>"Waiting for the model"</p> })}
-                <ul class="steps">
-                    {move || tools.get().into_iter().map(|tool| view! { <li>{tool_words(&tool)}</li> }).collect_view()}
-                </ul>
-                <p class="said">{text}</p>
+                <Show when=move || !tools.with(Vec::is_empty)>
+                    <ul class="steps" aria-label="What the model did">
+                        {move || tools.get().into_iter().map(|tool| view! { <li>{tool_words(&tool)}</li> }).collect_view()}
+                    </ul>
+                </Show>
+                <Show when=move || spoke.get()>
+                    <p class="said">{text}</p>
+                </Show>
                 {move || {
                     let (spec, figures) = spec.get();
                     spec.map(|spec| view! { <SpecCards spec figures /> })

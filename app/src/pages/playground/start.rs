@@ -88,7 +88,8 @@ fn roles<'a>(columns: &'a [Column]) -> (Option<&'a str>, Option<&'a str>, Option
     };
     let number = columns.iter().find(is_number);
     let day = columns.iter().find(is_day);
-    let group = columns.iter().find(|column| !is_number(column) && !is_day(column));
+    // The first column of text often names the row itself.
+    let group = columns.iter().rfind(|column| !is_number(column) && !is_day(column));
     let name = |column: Option<&'a Column>| column.map(|column| column.name.as_str());
     (name(number), name(group), name(day))
 }
