@@ -17,8 +17,8 @@ use tollkeeper::services::Services;
 
 use crate::app::{App, Failed};
 use crate::backend::posted::Form;
-use crate::backend::{PageError, keys, playground, posted};
 use crate::backend::request::{FUNCTIONS, takes_html};
+use crate::backend::{PageError, keys, playground, posted};
 use crate::document::shell;
 use crate::{account, assets};
 

@@ -1,4 +1,4 @@
-import { type Page } from "@playwright/test";
+import { type Page, request as playwrightRequest } from "@playwright/test";
 
 import { expect, signIn, test as base } from "../fixtures/demo";
 import { startServer } from "../fixtures/server";
@@ -35,6 +35,16 @@ test("a source alone generates a dashboard, shown with its title and widgets", a
 test("a dashboard chats: the words come in pieces, with what the model did", async ({ page, open }) => {
   await open();
   await page.getByRole("combobox", { name: "Dashboard" }).selectOption({ label: "Delays" });
+  // Every text that is shown of the answer, as it grows.
+  await page.getByRole("log").evaluate((log) => {
+    const shown = new Set<string>();
+    (window as unknown as { shown: Set<string> }).shown = shown;
+    new MutationObserver(() => shown.add(log.querySelector(".answered .said")?.textContent ?? "")).observe(log, {
+      childList: true,
+      characterData: true,
+      subtree: true,
+    });
+  });
   const events = page.waitForRequest(/\/api\/dashboards\/[^/]+\/chat$/);
   await send(page, "What does this dashboard show?");
   expect((await events).headers()["accept"]).toBe("text/event-stream");
@@ -42,6 +52,7 @@ test("a dashboard chats: the words come in pieces, with what the model did", asy
   await expect(log.getByText("Read the source")).toBeVisible();
   await expect(log.getByText(/2 model calls/)).toBeVisible();
   await expect(page.getByRole("textbox", { name: "Prompt" })).toHaveValue("");
+  expect(await page.evaluate(() => (window as unknown as { shown: Set<string> }).shown.size)).toBeGreaterThan(3);
 
   // The conversation goes along with the next message.
   const next = page.waitForRequest(/\/chat$/);
@@ -161,6 +172,22 @@ test.describe("where the rate is reached", () => {
   });
 });
 
+test("a limit that an admin changes lets the next call through at once", async ({ page, open, consoleGuard }) => {
+  consoleGuard.allow(/429/);
+  await page.route("**/api/generate", (route) =>
+    route.fulfill({ status: 429, headers: { "retry-after": "600" }, json: { error: "rate limit reached" } }),
+  );
+  await open("?source=meadow-sales");
+  await send(page, "Totals");
+  await expect(page.getByText(/You can send again in/)).toBeVisible();
+  const admin = await playwrightRequest.newContext({ baseURL: page.url() });
+  await admin.post("/api/login", { data: { email: "admin@demo.local", password: "tollkeeper-demo" } });
+  await admin.put("/api/admin/workspaces/meadow/limits", { data: { rate_per_minute: 77 } });
+  await expect(page.getByRole("button", { name: "Send" })).toBeEnabled();
+  await admin.put("/api/admin/workspaces/meadow/limits", { data: { rate_per_minute: null } });
+  await admin.dispose();
+});
+
 test.describe("without script", () => {
   test.use({ javaScriptEnabled: false });
 
@@ -175,7 +202,8 @@ test.describe("without script", () => {
     await expect(page.getByRole("button", { name: "Stop" })).toBeHidden();
   });
 
-  test("an empty prompt is an alert", async ({ page }) => {
+  test("an empty prompt is an alert", async ({ page, consoleGuard }) => {
+    consoleGuard.allow(/422/);
     await page.goto("/playground");
     await page.getByRole("button", { name: "Send" }).click();
     await expect(page.getByRole("alert")).toContainText("prompt is empty");

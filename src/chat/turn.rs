@@ -8,8 +8,8 @@ use super::{DEFAULT_ALIAS, message, request};
 use crate::audit::Actor;
 use crate::directory::{Dashboard, Directory, Source};
 use crate::limits::{Admission, Sink};
-use crate::model::answers::{Done, Said, Speaker};
 use crate::model::Error;
+use crate::model::answers::{Done, Said, Speaker};
 use crate::providers::{Answer, ChatRequest, Event, Events, Pool, ToolCallPart};
 
 /// Model calls a turn may take. The last is made without tools, so that it has to answer.

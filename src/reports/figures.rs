@@ -162,7 +162,12 @@ mod tests {
         serde_json::from_value(rows).unwrap()
     }
 
-    fn drawn(kind: WidgetKind, column: &str, aggregate: Option<Aggregate>, by: Option<&str>) -> Vec<(String, String)> {
+    fn drawn(
+        kind: WidgetKind,
+        column: &str,
+        aggregate: Option<Aggregate>,
+        by: Option<&str>,
+    ) -> Vec<(String, String)> {
         let query = Query { column: column.into(), aggregate, group_by: by.map(Into::into) };
         let figure = figure(kind, &query, &columns(), &rows());
         figure.into_iter().flat_map(|figure| figure.points).map(|point| (point.label, point.text)).collect()

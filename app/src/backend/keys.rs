@@ -41,7 +41,9 @@ pub(crate) async fn keys(#[server(default)] page: u32) -> Result<Keys, PageError
 /// Without script the page itself makes the key, as an answer that leads elsewhere can't carry it.
 #[server(name = CreateKey, prefix = "/_fn", endpoint = "create-key")]
 pub(crate) async fn create_key(name: String, workspace: String, days: String) -> Result<NewKey, PageError> {
-    let made = async { on_server::create(&request::services(), &request::caller().await?, &name, &workspace, &days).await };
+    let made = async {
+        on_server::create(&request::services(), &request::caller().await?, &name, &workspace, &days).await
+    };
     request::read(made.await)
 }
 
@@ -60,7 +62,7 @@ mod on_server {
     use tollkeeper::model::reports::PAGE_SIZE;
     use tollkeeper::services::Services;
 
-    use super::*;
+    use super::{Error, Keys, NewKey, Timestamp, request, use_context};
     use crate::backend::posted::{AtOwnAddress, Form};
 
     /// The form lists no more workspaces.
@@ -121,7 +123,8 @@ mod on_server {
             return Ok(None);
         }
         let days: Option<i64> = days.parse().ok().filter(|days| (1..=DAYS_MAX).contains(days));
-        let days = days.ok_or_else(|| Error::Invalid("days has to be empty or a whole number from 1 to 3650".into()))?;
+        let days = days
+            .ok_or_else(|| Error::Invalid("days has to be empty or a whole number from 1 to 3650".into()))?;
         Ok(Some(now.plus_ms(days * MS_PER_DAY)))
     }
 

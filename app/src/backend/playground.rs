@@ -72,7 +72,9 @@ impl Playground {
     pub(crate) fn workspace_of(&self, target: &Target) -> Option<&WorkspaceId> {
         match target {
             Target::Source(id) => self.sources.iter().find(|row| row.id == *id).map(|row| &row.workspace),
-            Target::Dashboard(id) => self.dashboards.iter().find(|row| row.id == *id).map(|row| &row.workspace),
+            Target::Dashboard(id) => {
+                self.dashboards.iter().find(|row| row.id == *id).map(|row| &row.workspace)
+            }
         }
     }
 }
@@ -109,12 +111,15 @@ mod on_server {
     use tollkeeper::directory::Page;
     use tollkeeper::identity::Caller;
     use tollkeeper::limits::Who;
-    use tollkeeper::model::answers::{Said, Speaker};
     use tollkeeper::model::Error;
+    use tollkeeper::model::answers::{Said, Speaker};
     use tollkeeper::reports::figures;
     use tollkeeper::services::Services;
 
-    use super::*;
+    use super::{
+        Chosen, DashboardRow, Figure, LimitState, Playground, Posted, Preview, Reply, SourceRow, Spec, Target, WorkspaceId, request,
+        use_context,
+    };
     use crate::backend::posted::{AtOwnAddress, Form};
     use crate::pages::playground::Outcome;
 
@@ -132,15 +137,19 @@ mod on_server {
         let page = Page { after: None, limit: Some(CHOICES_MAX) };
         let sources = services.directory.sources_of(within.as_deref(), &page).await?;
         let dashboards = services.directory.dashboards_of(within.as_deref(), &page).await?;
-        let owners: BTreeSet<WorkspaceId> =
-            sources.iter().map(|row| &row.workspace).chain(dashboards.iter().map(|row| &row.workspace)).cloned().collect();
+        let owners: BTreeSet<WorkspaceId> = sources
+            .iter()
+            .map(|row| &row.workspace)
+            .chain(dashboards.iter().map(|row| &row.workspace))
+            .cloned()
+            .collect();
         let owners: Vec<WorkspaceId> = owners.into_iter().collect();
         let workspaces = services.directory.workspaces(Some(&owners), &Page::default()).await?;
 
         let posted = use_context::<AtOwnAddress<(Chosen, Posted)>>().map(|answered| answered.0);
         let asked = posted.as_ref().map_or(asked, |(chosen, _)| chosen.clone());
         let mut data = Playground {
-            chosen: chosen(asked, &sources, &dashboards),
+            chosen: chosen(&asked, &sources, &dashboards),
             sources,
             dashboards,
             workspaces: workspaces.into_iter().map(|workspace| (workspace.id, workspace.name)).collect(),
@@ -152,7 +161,7 @@ mod on_server {
     }
 
     /// What is asked for, as far as it is there; else the first source, so that there is something to try.
-    fn chosen(asked: Chosen, sources: &[SourceRow], dashboards: &[DashboardRow]) -> Chosen {
+    fn chosen(asked: &Chosen, sources: &[SourceRow], dashboards: &[DashboardRow]) -> Chosen {
         if let Some(row) = dashboards.iter().find(|row| row.id == asked.dashboard) {
             return Chosen { source: row.source.clone(), dashboard: row.id.clone() };
         }
@@ -217,24 +226,34 @@ mod on_server {
         let result = match Target::of(&chosen) {
             Target::Dashboard(id) => {
                 let said = vec![Said { role: Speaker::User, content: prompt.clone() }];
-                chat(&services, &caller, &id, said).await.and_then(|outcome| outcome.result).map(|done| Reply {
-                    text: done.message,
-                    outcome: Outcome::Done { model: done.model, usage: done.usage, steps: Some(done.steps) },
-                    ..Reply::default()
+                chat(&services, &caller, &id, said).await.and_then(|outcome| outcome.result).map(|done| {
+                    Reply {
+                        text: done.message,
+                        outcome: Outcome::Done {
+                            model: done.model,
+                            usage: done.usage,
+                            steps: Some(done.steps),
+                        },
+                        ..Reply::default()
+                    }
                 })
             }
-            Target::Source(id) => match generate(&services, &caller, &id, &prompt).await.and_then(|outcome| outcome.result) {
-                Ok(made) => Ok(Reply {
-                    figures: figures_for(&services, &caller, &id, &made.spec).await.unwrap_or_default(),
-                    spec: Some(made.spec),
-                    outcome: Outcome::Done { model: made.model, usage: made.usage, steps: None },
-                    ..Reply::default()
-                }),
-                Err(error) => Err(error),
-            },
+            Target::Source(id) => {
+                match generate(&services, &caller, &id, &prompt).await.and_then(|outcome| outcome.result) {
+                    Ok(made) => Ok(Reply {
+                        figures: figures_for(&services, &caller, &id, &made.spec).await.unwrap_or_default(),
+                        spec: Some(made.spec),
+                        outcome: Outcome::Done { model: made.model, usage: made.usage, steps: None },
+                        ..Reply::default()
+                    }),
+                    Err(error) => Err(error),
+                }
+            }
         };
         let posted = match result {
-            Ok(reply) => Posted { prompt, answer: Some(reply), refusal: None, status: 200, retry_after_s: None },
+            Ok(reply) => {
+                Posted { prompt, answer: Some(reply), refusal: None, status: 200, retry_after_s: None }
+            }
             Err(error) => Posted {
                 prompt,
                 answer: None,

@@ -81,6 +81,9 @@ mod tests {
     #[test]
     fn fields_are_read_and_missing_ones_are_empty() {
         let form = Form::of(b"prompt=a+b%26c&source=&prompt=last");
-        assert_eq!((form.text("prompt"), form.text("source"), form.text("gone")), ("last".into(), String::new(), String::new()));
+        assert_eq!(
+            (form.text("prompt"), form.text("source"), form.text("gone")),
+            ("last".into(), String::new(), String::new())
+        );
     }
 }

@@ -122,7 +122,10 @@ mod tests {
     use super::*;
 
     fn points(values: &[f64]) -> Vec<Point> {
-        values.iter().map(|value| Point { label: String::new(), value: *value, text: String::new() }).collect()
+        values
+            .iter()
+            .map(|value| Point { label: String::new(), value: *value, text: String::new() })
+            .collect()
     }
 
     #[test]

@@ -80,7 +80,11 @@ fn NewKeyCard(made: NewKey) -> impl IntoView {
             let written = window().navigator().clipboard().write_text(&key.get_value());
             let result = wasm_bindgen_futures::JsFuture::from(written).await;
             // Browsers forbid it to pages that came over plain HTTP from elsewhere.
-            copied.set(if result.is_ok() { "Copied." } else { "Copying is not allowed here; select the key and copy it." });
+            copied.set(if result.is_ok() {
+                "Copied."
+            } else {
+                "Copying is not allowed here; select the key and copy it."
+            });
         });
     };
     view! {

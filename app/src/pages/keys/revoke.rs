@@ -24,7 +24,9 @@ pub(super) fn RevokeDialog(row: KeyRow, revoke: ServerAction<RevokeKey>) -> impl
     });
     let navigate = use_navigate();
     // Escape.
-    let cancelled = move |_: web_sys::Event| navigate(HERE, NavigateOptions { replace: true, scroll: false, ..Default::default() });
+    let cancelled = move |_: web_sys::Event| {
+        navigate(HERE, NavigateOptions { replace: true, scroll: false, ..Default::default() });
+    };
     let failed = move || revoke.value().get().and_then(Result::err);
     view! {
         <dialog class="card ask-first" open aria-labelledby="revoke-title" node_ref=dialog on:cancel=cancelled>

@@ -39,11 +39,13 @@ pub(super) fn KeysTable(keys: Keys) -> impl IntoView {
                 </thead>
                 <tbody>{rows}</tbody>
             </table>
-            <Pager
-                shown=format!("Page {page}")
-                previous=(page > 1).then(|| address(page - 1))
-                next=has_more.then(|| address(page + 1))
-            />
+            {(page > 1 || has_more).then(|| view! {
+                <Pager
+                    shown=format!("Page {page}")
+                    previous=(page > 1).then(|| address(page - 1))
+                    next=has_more.then(|| address(page + 1))
+                />
+            })}
         </section>
     }
     .into_any()
@@ -57,7 +59,8 @@ fn address(page: u32) -> String {
 fn Row(row: KeyRow, now: Timestamp, of_all: bool) -> impl IntoView {
     let state = State::of(&row, now);
     let never = || view! { <span class="dim">"never"</span> };
-    let last_used = row.last_used_at.map_or_else(|| never().into_any(), |at| view! { <Moment at /> }.into_any());
+    let last_used =
+        row.last_used_at.map_or_else(|| never().into_any(), |at| view! { <Moment at /> }.into_any());
     let expires = row.expires_at.map_or_else(|| never().into_any(), |at| view! { <Moment at /> }.into_any());
     let revoke = (state != State::Revoked).then(|| {
         view! {

@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
+use tollkeeper::model::{LimitState, WorkspaceId};
 
 use super::form::PromptForm;
 use super::limits::LimitMeters;
@@ -55,9 +56,15 @@ fn Bench(data: Playground) -> impl IntoView {
     let workspace = Memo::new(move |_| state.workspace());
     let address = move || workspace.get().map(|id| format!("/api/live/limits/{id}"));
     let limits = live(seed.map(|(_, limits)| limits), Signal::derive(address));
-    let name = move || {
-        workspace.get().map(|id| state.choice.with_value(|choice| choice.workspace_name(&id)))
-    };
+    // Another limit, or another workspace's, may let through what was refused: the next call will tell.
+    Effect::new(move |before: Option<(Option<WorkspaceId>, Option<Caps>)>| {
+        let now = (workspace.get(), limits.get().as_ref().map(caps));
+        if before.is_some_and(|before| before != now) {
+            state.forget_refusal();
+        }
+        now
+    });
+    let name = move || workspace.get().map(|id| state.choice.with_value(|choice| choice.workspace_name(&id)));
     view! {
         <div class="bench">
             <div class="stack">
@@ -87,6 +94,13 @@ fn Bench(data: Playground) -> impl IntoView {
         </div>
     }
     .into_any()
+}
+
+/// Requests a minute and tokens a day.
+type Caps = (Option<u64>, Option<u64>);
+
+fn caps(limits: &LimitState) -> Caps {
+    (limits.rate.map(|rate| rate.limit), limits.budget.map(|budget| budget.limit))
 }
 
 /// The dashboard that is chatted about, as it is after the last turn.

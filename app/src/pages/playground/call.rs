@@ -127,12 +127,17 @@ mod tests {
 
     #[test]
     fn pieces_add_up_and_the_end_has_the_last_word() {
-        let pieces = [("delta", r#"{"text":"Hel"}"#), ("tool", r#"{"name":"read_source"}"#), ("delta", r#"{"text":"lo"}"#)];
+        let pieces = [
+            ("delta", r#"{"text":"Hel"}"#),
+            ("tool", r#"{"name":"read_source"}"#),
+            ("delta", r#"{"text":"lo"}"#),
+        ];
         let reply = heard(&pieces);
         assert_eq!((reply.text.as_str(), reply.tools.len()), ("Hello", 1));
         assert_eq!(reply.outcome, Outcome::Running);
 
-        let done = r#"{"message":"Hello!","model":"demo-1","steps":2,"usage":{"input_tokens":3,"output_tokens":4}}"#;
+        let done =
+            r#"{"message":"Hello!","model":"demo-1","steps":2,"usage":{"input_tokens":3,"output_tokens":4}}"#;
         let reply = heard(&[pieces[0], ("done", done)]);
         assert_eq!(reply.text, "Hello!");
         assert!(matches!(reply.outcome, Outcome::Done { steps: Some(2), .. }));
@@ -140,7 +145,11 @@ mod tests {
 
     #[test]
     fn an_error_keeps_what_was_said_and_unknown_events_change_nothing() {
-        let reply = heard(&[("delta", r#"{"text":"Hel"}"#), ("error", r#"{"error":"the provider failed"}"#), ("new", "{}")]);
+        let reply = heard(&[
+            ("delta", r#"{"text":"Hel"}"#),
+            ("error", r#"{"error":"the provider failed"}"#),
+            ("new", "{}"),
+        ]);
         assert_eq!(reply.text, "Hel");
         assert_eq!(reply.outcome, Outcome::Failed("the provider failed".into()));
     }

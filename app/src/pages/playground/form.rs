@@ -13,7 +13,11 @@ const PROMPT_ROWS: &str = "3";
 pub(super) fn PromptForm(state: State) -> impl IntoView {
     let choice = state.choice;
     let (sources, dashboards) = choice.with_value(|choice| {
-        let sources: Vec<Entry> = choice.sources.iter().map(|source| choice.entry(&source.id, &source.name, &source.workspace)).collect();
+        let sources: Vec<Entry> = choice
+            .sources
+            .iter()
+            .map(|source| choice.entry(&source.id, &source.name, &source.workspace))
+            .collect();
         let dashboards: Vec<Entry> =
             choice.dashboards.iter().map(|row| choice.entry(&row.id, &row.name, &row.workspace)).collect();
         (sources, dashboards)

@@ -28,7 +28,9 @@ fn TurnView(state: State, turn: Turn) -> impl IntoView {
     let reply = turn.reply;
     let about = state.choice.with_value(|choice| match &turn.target {
         Target::Source(id) => choice.sources.iter().find(|row| row.id == *id).map(|row| row.name.clone()),
-        Target::Dashboard(id) => choice.dashboards.iter().find(|row| row.id == *id).map(|row| row.name.clone()),
+        Target::Dashboard(id) => {
+            choice.dashboards.iter().find(|row| row.id == *id).map(|row| row.name.clone())
+        }
     });
     let running = Memo::new(move |_| reply.with(|reply| reply.outcome == Outcome::Running));
     let tools = Memo::new(move |_| reply.with(|reply| reply.tools.clone()));
@@ -70,7 +72,10 @@ fn outcome_view(outcome: Outcome) -> impl IntoView {
     match outcome {
         Outcome::Running => ().into_any(),
         Outcome::Done { model, usage, steps } => view! { <UsageLine model usage steps /> }.into_any(),
-        Outcome::Stopped => view! { <p class="dim small">"You stopped the answer here. It is charged as far as it came."</p> }.into_any(),
+        Outcome::Stopped => {
+            view! { <p class="dim small">"You stopped the answer here. It is charged as far as it came."</p> }
+                .into_any()
+        }
         Outcome::Failed(sentence) => view! { <Alert>{sentence}</Alert> }.into_any(),
     }
 }
@@ -78,7 +83,8 @@ fn outcome_view(outcome: Outcome) -> impl IntoView {
 #[component]
 fn UsageLine(model: String, usage: Usage, steps: Option<u32>) -> impl IntoView {
     let demo = model == DEMO_MODEL;
-    let steps = steps.filter(|steps| *steps > 1).map(|steps| counted(steps.into(), "model call", "model calls"));
+    let steps =
+        steps.filter(|steps| *steps > 1).map(|steps| counted(steps.into(), "model call", "model calls"));
     view! {
         <dl class="usage">
             <div>

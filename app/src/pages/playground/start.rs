@@ -10,7 +10,12 @@ pub(super) fn Start(state: State) -> impl IntoView {
     let columns = Memo::new(move |_| {
         let source = state.source.get();
         state.choice.with_value(|choice| {
-            choice.sources.iter().find(|row| row.id == source).map(|row| row.columns.clone()).unwrap_or_default()
+            choice
+                .sources
+                .iter()
+                .find(|row| row.id == source)
+                .map(|row| row.columns.clone())
+                .unwrap_or_default()
         })
     });
     let prompts = move || match state.target() {

@@ -54,10 +54,13 @@ pub(crate) struct State {
 impl State {
     pub(crate) fn new(data: Playground) -> Self {
         let chosen = data.chosen.clone();
+        let retry_after_s = data.posted.as_ref().and_then(|posted| posted.retry_after_s);
         let (turns, refusal, prompt) = match data.posted.clone() {
             None => (Vec::new(), None, String::new()),
             Some(posted) => {
-                let turn = posted.answer.map(|reply| Turn::new(0, Target::of(&chosen), posted.prompt.clone(), reply));
+                let turn = posted
+                    .answer
+                    .map(|reply| Turn::new(0, Target::of(&chosen), posted.prompt.clone(), reply));
                 let kept = if turn.is_some() { String::new() } else { posted.prompt };
                 (turn.into_iter().collect(), posted.refusal, kept)
             }
@@ -74,6 +77,11 @@ impl State {
             ended: RwSignal::new(0),
             call: RwSignal::new(None),
         };
+        Effect::new(move || {
+            if let Some(seconds) = retry_after_s {
+                state.wait.begin(seconds);
+            }
+        });
         // Who leaves the page doesn't wait for an answer.
         on_cleanup(move || state.stop());
         state
@@ -82,7 +90,11 @@ impl State {
     /// A dashboard brings its source along.
     pub(crate) fn choose_dashboard(&self, id: String) {
         let source = self.choice.with_value(|choice| {
-            choice.dashboards.iter().find(|dashboard| dashboard.id == id).map(|dashboard| dashboard.source.clone())
+            choice
+                .dashboards
+                .iter()
+                .find(|dashboard| dashboard.id == id)
+                .map(|dashboard| dashboard.source.clone())
         });
         if let Some(source) = source {
             self.source.set(source);
@@ -93,9 +105,9 @@ impl State {
     /// Another source than the dashboard's leaves the dashboard.
     pub(crate) fn choose_source(&self, id: String) {
         let dashboard = self.dashboard.get_untracked();
-        let fits = self.choice.with_value(|choice| {
-            choice.dashboards.iter().any(|row| row.id == dashboard && row.source == id)
-        });
+        let fits = self
+            .choice
+            .with_value(|choice| choice.dashboards.iter().any(|row| row.id == dashboard && row.source == id));
         if !fits {
             self.dashboard.set(String::new());
         }
@@ -127,6 +139,11 @@ impl State {
         }
     }
 
+    pub(crate) fn forget_refusal(&self) {
+        self.refusal.set(None);
+        self.wait.end();
+    }
+
     /// Sends the prompt, unless there is nothing to send or it isn't the time.
     pub(crate) fn send(&self) {
         if self.is_busy_untracked() || self.wait.is_on_untracked() {
@@ -145,8 +162,7 @@ impl State {
             return;
         };
         self.fault.set(None);
-        self.refusal.set(None);
-        self.wait.end();
+        self.forget_refusal();
         let said = self.conversation(&target, &prompt);
         let id = self.turns.with_untracked(Vec::len);
         let turn = Turn::new(id, target.clone(), prompt, Reply::default());

@@ -63,7 +63,11 @@ impl Wait {
 
 /// The browser's clock. Views never read it, so the server's rendering can't differ.
 fn now_ms() -> u64 {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "milliseconds since 1970 fit")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "milliseconds since 1970 fit"
+    )]
     let now = js_sys::Date::now() as u64;
     now
 }
