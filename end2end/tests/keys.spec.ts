@@ -1,6 +1,7 @@
-import { expect, signIn, test } from "../fixtures/demo";
+import { expect, people, test } from "../fixtures/demo";
+import { signInAs } from "../fixtures/session";
 
-test.beforeEach(({ context, server }) => signIn(context, server, "ada@demo.local"));
+test.beforeEach(({ context, server }) => signInAs(context, server, people.sourceAdmin));
 
 test("a key is shown once, works, and is refused once revoked", async ({ page, request, hydrated, a11y, server }) => {
   await page.goto("/settings/keys");
@@ -61,13 +62,13 @@ test("an admin sees everyone's keys with their owners, others their own alone", 
   await expect(page.getByRole("row", { name: /of ada/ })).toBeVisible();
   await expect(page.getByRole("columnheader", { name: "Owner" })).toHaveCount(0);
 
-  await signIn(context, server, "hal@demo.local");
+  await signInAs(context, server, "hal@demo.local");
   await page.goto("/settings/keys");
   await expect(page.getByRole("row", { name: /of ada/ })).toHaveCount(0);
 
-  await signIn(context, server, "admin@demo.local");
+  await signInAs(context, server, people.admin);
   await page.goto("/settings/keys");
-  await expect(page.getByRole("row", { name: /of ada/ })).toContainText("ada@demo.local");
+  await expect(page.getByRole("row", { name: /of ada/ })).toContainText(people.sourceAdmin);
 });
 
 for (const theme of ["light", "dark"]) {
@@ -92,7 +93,7 @@ test("fits a narrow phone", async ({ page, hydrated }) => {
 
 test("viewers get a page that says so, and can't make a key by its form", async ({ page, context, server, consoleGuard }) => {
   consoleGuard.allow(/403/);
-  await signIn(context, server, "vic@demo.local");
+  await signInAs(context, server, people.viewer);
   expect((await page.goto("/settings/keys"))?.status()).toBe(403);
   const form = { name: "mine", workspace: "meadow", days: "" };
   for (const address of ["/settings/keys", "/_fn/create-key"]) {

@@ -1,7 +1,8 @@
 import { type Page, request as playwrightRequest } from "@playwright/test";
 
-import { expect, signIn, test as base } from "../fixtures/demo";
-import { startServer } from "../fixtures/server";
+import { PASSWORD, expect, people, test as base } from "../fixtures/demo";
+import { type Server, startServer } from "../fixtures/server";
+import { signInAs } from "../fixtures/session";
 
 const test = base.extend<{ open: (query?: string) => Promise<void> }>({
   open: async ({ page, hydrated }, use) =>
@@ -16,7 +17,7 @@ const send = async (page: Page, prompt: string) => {
   await page.getByRole("button", { name: "Send" }).click();
 };
 
-test.beforeEach(({ context, server }) => signIn(context, server, "eve@demo.local"));
+test.beforeEach(({ context, server }) => signInAs(context, server, people.editor));
 
 test("a source alone generates a dashboard, shown with its title and widgets", async ({ page, open, a11y }) => {
   await open();
@@ -127,14 +128,14 @@ test("fits a narrow phone", async ({ page, open }) => {
 
 test("viewers get a page that says so", async ({ page, context, server, consoleGuard }) => {
   consoleGuard.allow(/403/);
-  await signIn(context, server, "vic@demo.local");
+  await signInAs(context, server, people.viewer);
   const response = await page.goto("/playground");
   expect(response?.status()).toBe(403);
   await expect(page.getByRole("heading", { name: "Not allowed" })).toBeVisible();
 });
 
 test.describe("where the rate is reached", () => {
-  const limited = test.extend<object, { server: Awaited<ReturnType<typeof startServer>> }>({
+  const limited = test.extend<object, { server: Server }>({
     server: [
       async ({}, use) => {
         const server = await startServer({ LLM_RATE_PER_MINUTE: "2" }, ["--demo"]);
@@ -181,7 +182,7 @@ test("a limit that an admin changes lets the next call through at once", async (
   await send(page, "Totals");
   await expect(page.getByText(/You can send again in/)).toBeVisible();
   const admin = await playwrightRequest.newContext({ baseURL: page.url() });
-  await admin.post("/api/login", { data: { email: "admin@demo.local", password: "tollkeeper-demo" } });
+  await admin.post("/api/login", { data: { email: people.admin, password: PASSWORD } });
   await admin.put("/api/admin/workspaces/meadow/limits", { data: { rate_per_minute: 77 } });
   await expect(page.getByRole("button", { name: "Send" })).toBeEnabled();
   await admin.put("/api/admin/workspaces/meadow/limits", { data: { rate_per_minute: null } });
