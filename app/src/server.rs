@@ -281,6 +281,18 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn too_many_tries_are_told_when_to_try_again() {
+        let site = Site::new().await;
+        let mut last = site.sign_in(VIEWER, "wrong", "").await;
+        for _ in 0..10 {
+            last = site.sign_in(VIEWER, "wrong", "").await;
+        }
+        let html = text(site.get("/login", &cookie(&last)).await).await;
+        let (_, alert) = html.split_once("role=\"alert\"").unwrap();
+        assert!(alert.contains("oo many"), "{alert}");
+    }
+
+    #[tokio::test]
     async fn an_error_in_the_address_is_not_shown() {
         let site = Site::new().await;
         let html =

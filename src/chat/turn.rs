@@ -4,7 +4,7 @@ use futures::StreamExt as _;
 use serde_json::{Value, json};
 
 use super::tools::Tools;
-use super::{DEFAULT_ALIAS, message, request};
+use super::{call_default, message, request};
 use crate::audit::Actor;
 use crate::directory::{Dashboard, Directory, Source};
 use crate::limits::{Admission, Sink};
@@ -61,7 +61,7 @@ impl Turn {
             steps += 1;
             let offered = (steps < STEPS_MAX).then(|| ("tools", described.clone()));
             let request = request(&messages, offered, sink.is_some());
-            let reply = self.pool.call(admission, DEFAULT_ALIAS, request).await?;
+            let reply = call_default(&self.pool, admission, request).await?;
             // A step's words are set off from those of the step before.
             let gap = if text.is_empty() { "" } else { "\n\n" };
             let (words, calls) = match reply.answer {

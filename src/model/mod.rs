@@ -25,7 +25,7 @@ pub use time::{Day, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// Where in the ledger a model request is entered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Route {
     Generate,
