@@ -8,6 +8,10 @@
 pub(crate) mod account;
 mod error;
 pub(crate) mod flash;
+pub(crate) mod keys;
+pub(crate) mod playground;
+#[cfg(feature = "ssr")]
+pub(crate) mod posted;
 #[cfg(feature = "ssr")]
 pub(crate) mod request;
 pub(crate) mod workspaces;
