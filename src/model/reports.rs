@@ -23,6 +23,11 @@ impl LimitRow {
         LimitRow { r#override: own, effective: effective.limit.number(), from: effective.from }
     }
 
+    /// The workspace's own setting.
+    pub fn setting(&self) -> super::Setting {
+        super::Setting::from_stored(self.r#override.map(|n| i64::try_from(n).unwrap_or(i64::MAX)))
+    }
+
     pub fn is_disabled(&self) -> bool {
         self.effective == 0
     }

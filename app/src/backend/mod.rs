@@ -6,9 +6,11 @@
 //! address; failed, they lead back to the form, which shows why (`FormAlert`).
 
 pub(crate) mod account;
+pub(crate) mod audit;
 mod error;
 pub(crate) mod flash;
 #[cfg(feature = "ssr")]
 pub(crate) mod request;
+pub(crate) mod workspace;
 
 pub(crate) use error::PageError;
