@@ -2,6 +2,7 @@
 //!
 //! - `account`: who looks at the page
 //! - `backend`: what pages ask of the service, as server functions
+//! - `browser`: what pages do in the browser beyond views
 //! - `components`: the kit of small parts that pages are made of
 //! - `pages`: one file a page
 //! - `document`, `assets`, `server`: the server's side, the HTML document, the files beside it, the routes
@@ -11,6 +12,7 @@ mod app;
 #[cfg(feature = "ssr")]
 mod assets;
 mod backend;
+mod browser;
 mod components;
 #[cfg(feature = "ssr")]
 mod document;

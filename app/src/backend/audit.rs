@@ -8,7 +8,7 @@ use super::PageError;
 #[cfg(feature = "ssr")]
 use super::request;
 
-#[server(name = ReadAudit, prefix = "/_fn", endpoint = "audit", input = server_fn::codec::GetUrl)]
+#[server(name = ReadAudit, endpoint = "read-audit", input = server_fn::codec::GetUrl)]
 pub(crate) async fn read_audit(query: AuditQuery) -> Result<AuditPage, PageError> {
     let page = async {
         request::caller().await?.require_admin()?;

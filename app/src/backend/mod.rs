@@ -12,5 +12,6 @@ pub(crate) mod flash;
 #[cfg(feature = "ssr")]
 pub(crate) mod request;
 pub(crate) mod workspace;
+pub(crate) mod workspaces;
 
 pub(crate) use error::PageError;

@@ -31,7 +31,7 @@ pub(crate) struct Saved {
     pub(crate) line: Option<AuditLine>,
 }
 
-#[server(name = ReadWorkspace, prefix = "/_fn", endpoint = "workspace", input = server_fn::codec::GetUrl)]
+#[server(name = ReadWorkspace, endpoint = "read-workspace", input = server_fn::codec::GetUrl)]
 pub(crate) async fn read_workspace(id: String) -> Result<WorkspaceView, PageError> {
     let view = async {
         let (services, caller, id) = (request::services(), request::caller().await?, id.into());
@@ -43,7 +43,7 @@ pub(crate) async fn read_workspace(id: String) -> Result<WorkspaceView, PageErro
 
 /// Saves the form. Sent without script it leads back to the page, which then shows what was saved, or what
 /// was typed and what is wrong with it.
-#[server(name = SetLimits, prefix = "/_fn", endpoint = "set-limits")]
+#[server(name = SetLimits, endpoint = "set-limits")]
 pub(crate) async fn set_limits(
     workspace: String,
     #[server(default)] rate: String,

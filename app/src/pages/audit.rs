@@ -3,10 +3,14 @@
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 use leptos_router::params::ParamsMap;
+use tollkeeper::model::fmt::counted;
 use tollkeeper::model::reports::{AuditLine, AuditPage as Page, AuditQuery};
 
 use crate::backend::audit::read_audit;
-use crate::components::{Alert, Changes, Guard, Need, PageHead, Time, follow, sentence, set_status};
+use crate::browser::live::follow;
+use crate::components::{Alert, Changes, Guard, Need, PageHead, Pager, Time, sentence, set_status};
+
+const PAGE: &str = "/settings/audit";
 
 #[component]
 pub(crate) fn AuditPage() -> impl IntoView {
@@ -42,6 +46,7 @@ fn Trail() -> impl IntoView {
             </Suspense>
         </section>
     }
+    .into_any()
 }
 
 fn asked(map: &ParamsMap) -> AuditQuery {
@@ -69,7 +74,7 @@ fn Filters(query: AuditQuery) -> impl IntoView {
         }
     };
     view! {
-        <form class="filters" method="get" action="/settings/audit" role="search">
+        <form class="filters" method="get" action=PAGE role="search">
             {field("Workspace", "workspace", "text", query.workspace)}
             {field("Actor", "actor", "text", query.actor)}
             {field("From (UTC day)", "from", "date", query.from)}
@@ -78,37 +83,31 @@ fn Filters(query: AuditQuery) -> impl IntoView {
                 <button class="button" type="submit">
                     "Filter"
                 </button>
-                <a class="button quiet" href="/settings/audit">
+                <a class="button quiet" href=PAGE>
                     "Clear"
                 </a>
             </div>
         </form>
     }
+    .into_any()
 }
 
 #[component]
 fn Entries(page: Page, query: AuditQuery) -> impl IntoView {
-    let newest = query.before.is_none() && query.after.is_none();
-    let stream = address("/api/live/audit", &query, None);
-    let shown = RwSignal::new(page);
     // Older pages stay as they are.
-    if newest {
-        follow(stream, shown);
-    }
-    let link = move |text: &'static str, to: fn(&Page) -> Option<(&'static str, i64)>| {
-        let query = query.clone();
-        move || {
-            to(&shown.read()).map(|at| {
-                view! {
-                    <a class="button" href=address("/settings/audit", &query, Some(at))>
-                        {text}
-                    </a>
-                }
-            })
-        }
+    let newest = query.before.is_none() && query.after.is_none();
+    let stream = newest.then(|| address("/api/live/audit", &query, None));
+    let shown = RwSignal::new(page);
+    follow(Signal::stored(stream), move |_, told| {
+        let _ = shown.try_set(told);
+    });
+    let pager = move || {
+        let page = shown.read();
+        let to = |name: &'static str, id: Option<i64>| id.map(|id| address(PAGE, &query, Some((name, id))));
+        let (previous, next) = (to("after", page.newer), to("before", page.older));
+        let count = u64::try_from(page.lines.len()).unwrap_or(u64::MAX);
+        view! { <Pager shown=counted(count, "entry", "entries") previous next /> }
     };
-    let previous = link("Previous", |page| page.newer.map(|id| ("after", id)));
-    let next = link("Next", |page| page.older.map(|id| ("before", id)));
     view! {
         <table class="table trail">
             <thead>
@@ -129,11 +128,9 @@ fn Entries(page: Page, query: AuditQuery) -> impl IntoView {
         <p class="empty dim" hidden=move || !shown.read().lines.is_empty()>
             "No entry fits. Take a filter away, or look further back."
         </p>
-        <nav class="row apart pages" aria-label="Pages">
-            <span>{previous}</span>
-            <span>{next}</span>
-        </nav>
+        {pager}
     }
+    .into_any()
 }
 
 fn entry(line: AuditLine) -> impl IntoView {

@@ -47,6 +47,7 @@ pub(crate) fn DayChart(#[prop(into)] days: Signal<Vec<DayTokens>>, #[prop(into)]
             </details>
         </figure>
     }
+    .into_any()
 }
 
 #[component]
@@ -92,6 +93,7 @@ fn Drawing(plan: Plan, days: Vec<DayTokens>, budget: u64) -> impl IntoView {
             </svg>
         </div>
     }
+    .into_any()
 }
 
 fn marks(bar: Bar, title: String) -> impl IntoView {

@@ -146,4 +146,5 @@ pub(super) fn LimitField(
             <p class="notice warn when-disabled">{warning}</p>
         </fieldset>
     }
+    .into_any()
 }

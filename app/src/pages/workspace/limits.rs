@@ -13,7 +13,7 @@ use tollkeeper::model::reports::{AuditLine, Change, LimitRow, WorkspaceDetail};
 use super::address::{saved_line, stored, typed_form};
 use super::limit_field::{FieldState, LimitField};
 use crate::backend::workspace::SetLimits;
-use crate::components::{Alert, Button, Changes, sentence};
+use crate::components::{Alert, Button, Changes, LimitChip, sentence};
 
 #[component]
 pub(super) fn LimitsCard(detail: RwSignal<WorkspaceDetail>, query: ParamsMap) -> impl IntoView {
@@ -131,6 +131,7 @@ pub(super) fn LimitsCard(detail: RwSignal<WorkspaceDetail>, query: ParamsMap) ->
             </form>
         </section>
     }
+    .into_any()
 }
 
 /// What to do when someone else saved while this form was being filled in.
@@ -205,17 +206,12 @@ fn changes(edit: Edit, default_rate: u64, default_budget: u64) -> Vec<Change> {
 /// The limits for those who may only look.
 #[component]
 pub(super) fn LimitsInForce(detail: RwSignal<WorkspaceDetail>) -> impl IntoView {
-    let words = |limit: &LimitRow, unit: &str| match limit.effective {
-        0 => "no limit".to_owned(),
-        limit => format!("{} {unit}", thousands(limit)),
-    };
-    let rate = move || {
-        let limit = detail.read().row.rate;
-        (words(&limit, "requests a minute"), limit.source_word())
-    };
-    let budget = move || {
-        let limit = detail.read().row.budget;
-        (words(&limit, "tokens a day"), limit.source_word())
+    let shown = |limit: LimitRow, unit: &str| {
+        let words = match limit.effective {
+            0 => "no limit".to_owned(),
+            limit => format!("{} {unit}", thousands(limit)),
+        };
+        view! { <span>{words}</span> <LimitChip limit /> }
     };
     view! {
         <section class="card" aria-labelledby="limits">
@@ -225,12 +221,13 @@ pub(super) fn LimitsInForce(detail: RwSignal<WorkspaceDetail>) -> impl IntoView 
             </header>
             <dl class="in-force">
                 <dt>"Rate per user"</dt>
-                <dd>{move || rate().0} " " <span class="chip">{move || rate().1}</span></dd>
+                <dd>{move || shown(detail.read().row.rate, "requests a minute")}</dd>
                 <dt>"Daily token budget"</dt>
-                <dd>{move || budget().0} " " <span class="chip">{move || budget().1}</span></dd>
+                <dd>{move || shown(detail.read().row.budget, "tokens a day")}</dd>
             </dl>
         </section>
     }
+    .into_any()
 }
 
 #[cfg(test)]

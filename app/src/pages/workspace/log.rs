@@ -30,6 +30,7 @@ pub(super) fn Log(detail: RwSignal<WorkspaceDetail>) -> impl IntoView {
             <p class="more">{all}</p>
         </section>
     }
+    .into_any()
 }
 
 fn entry(line: AuditLine) -> impl IntoView {

@@ -12,7 +12,8 @@ use leptos::prelude::*;
 use leptos_router::hooks::{use_params_map, use_query_map};
 
 use crate::backend::workspace::{WorkspaceView, read_workspace};
-use crate::components::{DayChart, Fault, Guard, Need, PageHead, follow};
+use crate::browser::live::follow;
+use crate::components::{DayChart, Fault, Guard, Need, PageHead};
 use limits::{LimitsCard, LimitsInForce};
 use log::Log;
 use parts::WhoAndWhat;
@@ -49,7 +50,10 @@ fn Workspace(view: WorkspaceView) -> impl IntoView {
     let WorkspaceView { detail, may_edit } = view;
     let (id, name) = (detail.row.id.to_string(), detail.row.name.clone());
     let detail = RwSignal::new(detail);
-    follow(format!("/api/live/workspaces/{id}"), detail);
+    let stream = format!("/api/live/workspaces/{id}");
+    let lost = follow(Signal::stored(Some(stream)), move |_, told| {
+        let _ = detail.try_set(told);
+    });
     let days = Memo::new(move |_| detail.read().days.clone());
     let budget = Memo::new(move |_| detail.read().row.budget.effective);
     let query = use_query_map().get_untracked();
@@ -58,6 +62,9 @@ fn Workspace(view: WorkspaceView) -> impl IntoView {
             <a href="/settings/workspaces">"Workspaces"</a>
             " / "
             <code>{id}</code>
+            <p class="lost" role="status">
+                {move || lost.get().then_some("The connection is lost: figures may be old. Connecting again …")}
+            </p>
         </PageHead>
         <div class="workspace">
             <TodayCard detail />
@@ -81,4 +88,5 @@ fn Workspace(view: WorkspaceView) -> impl IntoView {
             </div>
         </div>
     }
+    .into_any()
 }

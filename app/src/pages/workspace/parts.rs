@@ -19,6 +19,7 @@ pub(super) fn WhoAndWhat(detail: RwSignal<WorkspaceDetail>) -> impl IntoView {
             </div>
         </section>
     }
+    .into_any()
 }
 
 #[component]
@@ -56,6 +57,7 @@ fn Parts(
             </tbody>
         </table>
     }
+    .into_any()
 }
 
 fn row(part: Part, all: u64) -> impl IntoView {

@@ -2,7 +2,9 @@
 
 use leptos::prelude::*;
 use tollkeeper::model::fmt::{counted, percent, span_ms, thousands};
-use tollkeeper::model::reports::{LimitRow, NEAR_PERCENT, WorkspaceDetail};
+use tollkeeper::model::reports::{LimitRow, WorkspaceDetail};
+
+use crate::components::{LimitChip, Meter};
 
 #[component]
 pub(super) fn TodayCard(detail: RwSignal<WorkspaceDetail>) -> impl IntoView {
@@ -20,6 +22,7 @@ pub(super) fn TodayCard(detail: RwSignal<WorkspaceDetail>) -> impl IntoView {
             <Counts detail />
         </section>
     }
+    .into_any()
 }
 
 #[component]
@@ -27,51 +30,28 @@ fn Budget(detail: RwSignal<WorkspaceDetail>) -> impl IntoView {
     let used = Memo::new(move |_| detail.read().row.today.tokens());
     let budget = Memo::new(move |_| detail.read().row.budget.effective);
     let share = Memo::new(move |_| detail.read().row.used_percent());
-    let level = move || match share.get() {
-        Some(100..) => "over",
-        Some(NEAR_PERCENT..) => "warn",
-        _ => "",
-    };
     let of = move || match budget.get() {
         0 => "no budget".to_owned(),
         budget => format!("of {} tokens", thousands(budget)),
     };
     let bar = move || {
-        share.get().map(|share| {
-            let width = share.min(100);
-            let text = format!("{} of {} tokens, {share} %", thousands(used.get()), thousands(budget.get()));
-            view! {
-                <svg
-                    viewBox="0 0 100 6"
-                    preserveAspectRatio="none"
-                    role="progressbar"
-                    aria-label="Daily token budget used"
-                    aria-valuemin="0"
-                    aria-valuemax="100"
-                    aria-valuenow=width.to_string()
-                    aria-valuetext=text
-                >
-                    <rect width=width.to_string() height="6" />
-                </svg>
-            }
-        })
+        share.get().map(|percent| view! { <Meter name="Daily token budget used".to_owned() percent /> })
     };
     view! {
-        <div class=move || format!("meter large {}", level())>
+        <div class="budget">
             <p>
                 <span class="big">{move || thousands(used.get())}</span>
-                <span class="share">{move || share.get().map(|share| format!("{share} %"))}</span>
+                " "
+                <span class="dim">{of}</span>
             </p>
             {bar}
-            <p>
-                <span class="dim">{of}</span>
-                <span class="dim">{move || left(budget.get(), used.get())}</span>
-            </p>
-            <p>
+            <p class="row apart">
+                <span>{move || left(budget.get(), used.get())}</span>
                 <small class="dim">{move || provenance(used.get(), detail.read().estimated_tokens)}</small>
             </p>
         </div>
     }
+    .into_any()
 }
 
 /// What is left, or that calls are refused; without a budget there is nothing to say.
@@ -129,18 +109,19 @@ fn Counts(detail: RwSignal<WorkspaceDetail>) -> impl IntoView {
                 <dt>"Rate per user"</dt>
                 <dd>
                     {move || rate(&detail.read().row.rate)} " "
-                    {move || source(&detail.read().row.rate)}
+                    {move || view! { <LimitChip limit=detail.read().row.rate /> }}
                 </dd>
             </div>
             <div>
                 <dt>"Daily token budget"</dt>
                 <dd>
                     {move || budget(&detail.read().row.budget)} " "
-                    {move || source(&detail.read().row.budget)}
+                    {move || view! { <LimitChip limit=detail.read().row.budget /> }}
                 </dd>
             </div>
         </dl>
     }
+    .into_any()
 }
 
 fn rate(limit: &LimitRow) -> String {
@@ -149,12 +130,6 @@ fn rate(limit: &LimitRow) -> String {
 
 fn budget(limit: &LimitRow) -> String {
     if limit.is_disabled() { "no limit".into() } else { thousands(limit.effective) }
-}
-
-/// Where a limit comes from.
-fn source(limit: &LimitRow) -> impl IntoView + use<> {
-    let word = limit.source_word();
-    view! { <span class="chip" class:set={word == "override"} class:warn={word == "disabled"}>{word}</span> }
 }
 
 #[cfg(test)]

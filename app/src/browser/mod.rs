@@ -1,0 +1,3 @@
+//! What pages do in the browser beyond views.
+
+pub(crate) mod live;
