@@ -44,12 +44,21 @@ fn Navigation(me: Me) -> impl IntoView {
     };
     view! {
         <nav aria-label="Main">
-            <ul>
-                {link(me.calls_models(), "/playground", "Playground")}
-                {link(me.sees_workspaces(), "/settings/workspaces", "Workspaces")}
-                {link(me.calls_models(), "/settings/keys", "Keys")}
-                {link(me.admin, "/settings/audit", "Audit")}
-            </ul>
+            <ul>{link(me.calls_models(), "/playground", "Playground")}</ul>
+            {(me.sees_workspaces() || me.calls_models())
+                .then(|| {
+                    view! {
+                        <h2 class="group" id="settings">
+                            "Settings"
+                        </h2>
+                        <ul aria-labelledby="settings">
+                            {link(me.sees_workspaces(), "/settings/workspaces", "Workspaces")}
+                            {link(me.calls_models(), "/settings/keys", "Keys")}
+                            {link(me.admin, "/settings/audit", "Audit")}
+                        </ul>
+                    }
+                        .into_any()
+                })}
         </nav>
     }
 }

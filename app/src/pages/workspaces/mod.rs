@@ -29,6 +29,7 @@ pub(crate) fn WorkspacesPage() -> impl IntoView {
             <Workspaces />
         </Guard>
     }
+    .into_any()
 }
 
 #[component]
@@ -47,6 +48,7 @@ fn Workspaces() -> impl IntoView {
             })}
         </Suspense>
     }
+    .into_any()
 }
 
 #[component]
@@ -55,6 +57,7 @@ fn Loading() -> impl IntoView {
         <PageHead title="Workspaces" />
         <p class="dim">"Loading …"</p>
     }
+    .into_any()
 }
 
 /// What is shown, and the query that it answers.
@@ -105,6 +108,7 @@ fn List(page: WorkspacesPage, query: Memo<WorkspacesQuery>) -> impl IntoView {
         </section>
         {move || pager(&page.read(), &query.read())}
     }
+    .into_any()
 }
 
 /// The rows as they stand on the screen, where they are the same ones: while numbers tick nothing changes places
@@ -130,6 +134,7 @@ fn pager(page: &WorkspacesPage, query: &WorkspacesQuery) -> impl IntoView + use<
             next=(page.page < page.pages).then(|| to(page.page + 1))
         />
     }
+    .into_any()
 }
 
 /// No row: because there is no workspace at all, or none that is looked for.
@@ -206,7 +211,8 @@ mod tests {
 
     #[test]
     fn rows_keep_their_places_while_they_are_the_same_ones() {
-        let ids = |page: WorkspacesPage| page.rows.iter().map(|row| row.row.id.to_string()).collect::<Vec<_>>();
+        let ids =
+            |page: WorkspacesPage| page.rows.iter().map(|row| row.row.id.to_string()).collect::<Vec<_>>();
         assert_eq!(ids(in_the_order_of(&page(&["a", "b"]), page(&["b", "a"]))), ["a", "b"]);
         assert_eq!(ids(in_the_order_of(&page(&["a", "b"]), page(&["c", "a"]))), ["c", "a"]);
         assert_eq!(ids(in_the_order_of(&page(&["a"]), page(&["b", "a"]))), ["b", "a"]);

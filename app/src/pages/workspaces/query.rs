@@ -68,7 +68,8 @@ pub(super) fn address(query: &WorkspacesQuery) -> String {
 
 /// Where the list in this state is told live.
 pub(super) fn live_address(query: &WorkspacesQuery) -> String {
-    let (search, sort, filter) = (Url::escape(query.search.trim()), sort_word(query.sort), filter_word(query.filter));
+    let (search, sort, filter) =
+        (Url::escape(query.search.trim()), sort_word(query.sort), filter_word(query.filter));
     format!("/api/live/workspaces?search={search}&sort={sort}&filter={filter}&page={}", query.page)
 }
 
@@ -89,7 +90,8 @@ mod tests {
             "/settings/workspaces?search=a%20%26%20b%3Dc%20%C3%BC%25&sort=tokens&filter=near&page=3"
         );
         let mut params = ParamsMap::new();
-        for (name, value) in [("search", "a & b=c ü%"), ("sort", "tokens"), ("filter", "near"), ("page", "3")] {
+        for (name, value) in [("search", "a & b=c ü%"), ("sort", "tokens"), ("filter", "near"), ("page", "3")]
+        {
             params.insert(name, value.to_owned());
         }
         assert_eq!(of_address(&params), query);

@@ -40,6 +40,7 @@ pub(super) fn cells(listed: WorkspaceListRow) -> impl IntoView {
             <LimitChip limit=row.rate />
         </td>
     }
+    .into_any()
 }
 
 fn of_budget(budget: &LimitRow) -> String {

@@ -36,6 +36,7 @@ pub(super) fn Summary(page: Signal<WorkspacesPage>) -> impl IntoView {
             />
         </dl>
     }
+    .into_any()
 }
 
 #[component]
@@ -49,13 +50,15 @@ fn Fact(name: &'static str, value: Signal<String>, more: Signal<String>) -> impl
             </dd>
         </div>
     }
+    .into_any()
 }
 
 /// Only while there is something to look at.
 #[component]
 pub(super) fn Refusing(page: Signal<WorkspacesPage>) -> impl IntoView {
     let totals = Memo::new(move |_| page.read().totals);
-    let filtered = WorkspacesQuery { filter: WorkspaceFilter::Refusing, page: 1, ..WorkspacesQuery::default() };
+    let filtered =
+        WorkspacesQuery { filter: WorkspaceFilter::Refusing, page: 1, ..WorkspacesQuery::default() };
     let there = StoredValue::new(address(&filtered));
     view! {
         <Show when=move || { totals.read().refusing > 0 }>
@@ -66,10 +69,15 @@ pub(super) fn Refusing(page: Signal<WorkspacesPage>) -> impl IntoView {
             </p>
         </Show>
     }
+    .into_any()
 }
 
 fn by_limit(totals: &Totals) -> String {
-    format!("{} by the budget, {} by the rate", thousands(totals.refused_budget), thousands(totals.refused_rate))
+    format!(
+        "{} by the budget, {} by the rate",
+        thousands(totals.refused_budget),
+        thousands(totals.refused_rate)
+    )
 }
 
 /// The words of a filter, and how many it leaves.
@@ -78,7 +86,9 @@ pub(super) fn filter_label(filter: WorkspaceFilter, totals: &Totals) -> (&'stati
     match filter {
         WorkspaceFilter::All => ("All", totals.workspaces, "Every workspace".to_owned()),
         WorkspaceFilter::Near => ("Near limit", totals.near, near),
-        WorkspaceFilter::Overridden => ("Overridden", totals.overridden, "With a limit of their own".to_owned()),
+        WorkspaceFilter::Overridden => {
+            ("Overridden", totals.overridden, "With a limit of their own".to_owned())
+        }
         WorkspaceFilter::Refusing => ("Refusing", totals.refusing, "Refused a request today".to_owned()),
     }
 }

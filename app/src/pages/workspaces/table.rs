@@ -37,6 +37,7 @@ pub(super) fn Table(page: Signal<WorkspacesPage>, query: Memo<WorkspacesQuery>) 
             </tbody>
         </table>
     }
+    .into_any()
 }
 
 /// A column's heading that sorts by it: names from A on, numbers from the most on.
@@ -57,4 +58,5 @@ fn Sorted(
             </a>
         </th>
     }
+    .into_any()
 }

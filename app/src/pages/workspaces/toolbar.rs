@@ -23,6 +23,7 @@ pub(super) fn Toolbar(page: Signal<WorkspacesPage>, query: Memo<WorkspacesQuery>
             <Filters page query />
         </header>
     }
+    .into_any()
 }
 
 #[component]
@@ -87,6 +88,7 @@ fn Search(query: Memo<WorkspacesQuery>) -> impl IntoView {
             </button>
         </form>
     }
+    .into_any()
 }
 
 #[component]
@@ -110,4 +112,5 @@ fn Filters(page: Signal<WorkspacesPage>, query: Memo<WorkspacesQuery>) -> impl I
             <ul>{FILTERS.map(link).collect_view()}</ul>
         </nav>
     }
+    .into_any()
 }
