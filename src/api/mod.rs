@@ -95,6 +95,7 @@ pub fn router(services: &Services) -> Router {
         )
         .route("/api/live/workspaces", get(live::workspaces))
         .route("/api/live/workspaces/{id}", get(live::workspace))
+        .route("/api/live/audit", get(live::audit))
         .route("/api/live/limits/{id}", get(live::limits))
         .route("/api", any(not_found))
         .route("/api/{*rest}", any(not_found))

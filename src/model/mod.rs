@@ -12,6 +12,7 @@ pub mod figures;
 pub mod fmt;
 pub mod ids;
 pub mod limit;
+pub mod limit_form;
 pub mod reports;
 pub mod time;
 

@@ -4,6 +4,7 @@
 //! that enforcement uses, so a page can't disagree with a refusal.
 
 mod audit_lines;
+mod audit_page;
 mod figures;
 mod workspace;
 mod workspaces;

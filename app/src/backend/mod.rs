@@ -6,6 +6,7 @@
 //! address; failed, they lead back to the form, which shows why (`FormAlert`).
 
 pub(crate) mod account;
+pub(crate) mod audit;
 mod error;
 pub(crate) mod flash;
 pub(crate) mod keys;
@@ -14,6 +15,7 @@ pub(crate) mod playground;
 pub(crate) mod posted;
 #[cfg(feature = "ssr")]
 pub(crate) mod request;
+pub(crate) mod workspace;
 pub(crate) mod workspaces;
 
 pub(crate) use error::PageError;

@@ -117,8 +117,8 @@ mod on_server {
     use tollkeeper::services::Services;
 
     use super::{
-        Chosen, DashboardRow, Figure, LimitState, Playground, Posted, Preview, Reply, SourceRow, Spec, Target, WorkspaceId, request,
-        use_context,
+        Chosen, DashboardRow, Figure, LimitState, Playground, Posted, Preview, Reply, SourceRow, Spec,
+        Target, WorkspaceId, request, use_context,
     };
     use crate::backend::posted::{AtOwnAddress, Form};
     use crate::pages::playground::Outcome;

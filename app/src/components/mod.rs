@@ -4,6 +4,8 @@
 mod alert;
 mod brand;
 mod button;
+mod changes;
+mod day_chart;
 mod fault;
 mod field;
 mod figure;
@@ -20,10 +22,13 @@ mod sparkline;
 mod spec;
 mod status;
 pub(crate) mod theme;
+mod time;
 
 pub(crate) use alert::{Alert, FormAlert};
 pub(crate) use brand::Brand;
 pub(crate) use button::Button;
+pub(crate) use changes::Changes;
+pub(crate) use day_chart::DayChart;
 pub(crate) use fault::{Fault, sentence};
 pub(crate) use field::Field;
 pub(crate) use frame::Frame;
@@ -39,3 +44,4 @@ pub(crate) use sparkline::Sparkline;
 pub(crate) use spec::SpecCards;
 pub(crate) use status::set_status;
 pub(crate) use theme::ThemeSwitch;
+pub(crate) use time::Time;
