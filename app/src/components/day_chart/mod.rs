@@ -112,6 +112,7 @@ fn marks(bar: Bar, title: String) -> impl IntoView {
             <title>{title}</title>
         </g>
     }
+    .into_any()
 }
 
 fn line(class: &'static str, y: u64) -> impl IntoView {
@@ -178,4 +179,5 @@ fn row(day: DayTokens) -> impl IntoView {
             </td>
         </tr>
     }
+    .into_any()
 }
