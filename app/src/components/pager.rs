@@ -32,4 +32,5 @@ pub(crate) fn Pager(
             <span class="row">{link("Previous", "prev", previous)} {link("Next", "next", next)}</span>
         </nav>
     }
+    .into_any()
 }

@@ -152,6 +152,7 @@ fn entry(line: AuditLine) -> impl IntoView {
             </td>
         </tr>
     }
+    .into_any()
 }
 
 /// The filters as an address, and where the page begins.

@@ -109,6 +109,7 @@ fn marks(bar: Bar, title: String) -> impl IntoView {
             <title>{title}</title>
         </g>
     }
+    .into_any()
 }
 
 fn line(class: &'static str, y: u64) -> impl IntoView {
@@ -175,4 +176,5 @@ fn row(day: DayTokens) -> impl IntoView {
             </td>
         </tr>
     }
+    .into_any()
 }

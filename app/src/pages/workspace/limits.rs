@@ -155,7 +155,7 @@ fn Meanwhile(
             </div>
         }
     };
-    view! { <div aria-live="polite">{move || changed().map(notice)}</div> }
+    view! { <div aria-live="polite">{move || changed().map(notice)}</div> }.into_any()
 }
 
 /// That the form was saved, and what that changed.

@@ -43,4 +43,5 @@ fn entry(line: AuditLine) -> impl IntoView {
         <Time at=line.at />
         <Changes changes=line.changes />
     }
+    .into_any()
 }

@@ -81,4 +81,5 @@ fn row(part: Part, all: u64) -> impl IntoView {
             </td>
         </tr>
     }
+    .into_any()
 }
