@@ -13,6 +13,7 @@ pub mod fmt;
 pub mod ids;
 pub mod limit;
 pub mod limit_form;
+pub mod providers;
 pub mod reports;
 pub mod time;
 

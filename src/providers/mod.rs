@@ -4,6 +4,7 @@
 //! to a model: it chooses among the candidates of `catalog` by what `quotas` counts, and speaks to
 //! them through [`link`]: to a provider by [`WireClient`], to the built-in model by [`DemoModel`].
 
+pub mod admin;
 pub mod book;
 pub mod call;
 mod catalog;
@@ -18,14 +19,17 @@ pub mod link;
 mod metered;
 mod outcome;
 pub mod pool;
+mod page;
 mod quotas;
 mod reading;
+pub mod records;
 #[cfg(test)]
 pub mod scripted;
 mod secret;
 mod sse;
 mod start;
 mod status;
+mod unserved;
 mod upstream;
 mod windows;
 mod wire;
@@ -42,5 +46,6 @@ pub use quotas::{Quotas, Standing, UsageSink};
 pub use secret::{OpenError, SecretKey};
 pub use start::{secret_key, start};
 pub use status::{ProviderDetail, ProviderRow, QuotaRow};
+pub use unserved::UnservedReason;
 pub use upstream::{Tally, UpstreamAnswer, UpstreamBody};
 pub use wire::{Endpoint, Secret, Timeouts, WireClient};
