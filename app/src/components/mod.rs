@@ -2,6 +2,7 @@
 //! server's HTML, and none carries a style attribute, which the content security policy would block.
 
 mod alert;
+mod ask;
 mod brand;
 mod button;
 mod changes;
@@ -18,6 +19,7 @@ mod limit_chip;
 mod meter;
 mod moment;
 mod pager;
+mod quota_bar;
 mod sparkline;
 mod spec;
 mod status;
@@ -25,6 +27,7 @@ pub(crate) mod theme;
 mod time;
 
 pub(crate) use alert::{Alert, FormAlert};
+pub(crate) use ask::AskFirst;
 pub(crate) use brand::Brand;
 pub(crate) use button::Button;
 pub(crate) use changes::Changes;
@@ -40,6 +43,7 @@ pub(crate) use limit_chip::LimitChip;
 pub(crate) use meter::Meter;
 pub(crate) use moment::Moment;
 pub(crate) use pager::Pager;
+pub(crate) use quota_bar::{Hatch, QuotaBar};
 pub(crate) use sparkline::Sparkline;
 pub(crate) use spec::SpecCards;
 pub(crate) use status::set_status;

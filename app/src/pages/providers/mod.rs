@@ -1,0 +1,191 @@
+//! Settings → Providers: every platform, key and model with what counts against its limits, and their settings.
+//!
+//! The server renders the page; from then on one stream tells what changes. Questions before a change and the
+//! forms of new records stand in the address (`?ask=…`), so that they work without script.
+
+mod ask;
+mod candidate;
+mod key;
+mod model_form;
+mod notes;
+mod platform;
+
+use leptos::prelude::*;
+use leptos_router::hooks::use_query_map;
+use server_fn::ServerFn;
+use tollkeeper::model::providers::{CandidateState, PlatformRow, ProvidersPage as Page};
+
+use self::ask::{Ask, Asked};
+use self::notes::{Banner, DoneNotice, Source};
+use self::platform::Platform;
+use crate::backend::providers::{
+    AddPlatform, AddProviderKey, AddProviderModel, ClearCooldown, EditProviderModel, EnableProviderKey,
+    RemovePlatform, RemoveProviderKey, RemoveProviderModel, RotateProviderKey, TestProviderKey, providers,
+};
+use crate::browser::live::follow;
+use crate::components::{Alert, Fault, FormAlert, Guard, Hatch, Need, PageHead, sentence};
+
+const HERE: &str = "/settings/providers";
+
+#[component]
+pub(crate) fn ProvidersPage() -> impl IntoView {
+    view! {
+        <Guard need=Need::Admin>
+            <Providers />
+        </Guard>
+    }
+    .into_any()
+}
+
+#[component]
+fn Providers() -> impl IntoView {
+    let query = use_query_map();
+    let done =
+        Memo::new(move |_| query.with(|query| query.get_str("done").and_then(|id| id.parse::<i64>().ok())));
+    // Read once: what comes later is told by the stream, and what was done is read when it was.
+    let first = Resource::new_blocking(|| (), move |()| providers(done.get_untracked()));
+    view! {
+        <Suspense fallback=|| view! { <p class="dim">"Loading …"</p> }>
+            {move || Suspend::new(async move {
+                match first.await {
+                    Ok(page) => view! { <Pool page done /> }.into_any(),
+                    Err(error) => view! { <Fault error=error.0 /> }.into_any(),
+                }
+            })}
+        </Suspense>
+    }
+    .into_any()
+}
+
+/// The forms of the page, one action each.
+#[derive(Clone, Copy)]
+struct Actions {
+    add_platform: ServerAction<AddPlatform>,
+    remove_platform: ServerAction<RemovePlatform>,
+    add_key: ServerAction<AddProviderKey>,
+    rotate_key: ServerAction<RotateProviderKey>,
+    enable_key: ServerAction<EnableProviderKey>,
+    remove_key: ServerAction<RemoveProviderKey>,
+    add_model: ServerAction<AddProviderModel>,
+    edit_model: ServerAction<EditProviderModel>,
+    remove_model: ServerAction<RemoveProviderModel>,
+    clear: ServerAction<ClearCooldown>,
+    test: ServerAction<TestProviderKey>,
+}
+
+impl Actions {
+    fn new() -> Self {
+        Self {
+            add_platform: ServerAction::new(),
+            remove_platform: ServerAction::new(),
+            add_key: ServerAction::new(),
+            rotate_key: ServerAction::new(),
+            enable_key: ServerAction::new(),
+            remove_key: ServerAction::new(),
+            add_model: ServerAction::new(),
+            edit_model: ServerAction::new(),
+            remove_model: ServerAction::new(),
+            clear: ServerAction::new(),
+            test: ServerAction::new(),
+        }
+    }
+}
+
+#[component]
+fn Pool(page: Page, done: Memo<Option<i64>>) -> impl IntoView {
+    let page = RwSignal::new(page);
+    let lost = follow(Signal::derive(|| Some("/api/live/providers".to_owned())), move |_, told: Page| {
+        let _ = page.try_update(|page| *page = Page { done: page.done.take(), ..told });
+    });
+    tell_what_was_done(page, done);
+    let actions = Actions::new();
+    let query = use_query_map();
+    // The settings alone: while numbers tick, nothing is made anew under the reader's hands.
+    let platforms = Memo::new(move |_| page.read().platforms.clone());
+    let ids = Memo::new(move |_| {
+        platforms.read().iter().map(|platform| platform.id.clone()).collect::<Vec<_>>()
+    });
+    let asked = Memo::new(move |_| Ask::of(&query.read(), &platforms.read()));
+    let refused = move || {
+        let clear = actions.clear.value().get().and_then(Result::err);
+        let test = actions.test.value().get().and_then(Result::err);
+        let enable = actions.enable_key.value().get().and_then(Result::err);
+        clear.or(test).or(enable)
+    };
+    view! {
+        <PageHead title="Providers">
+            <p>
+                "Every key is kept under its own quotas: a call goes to a candidate that has room in all of them, and to the next one where that fails."
+            </p>
+            <p class="lost" role="status">
+                {move || lost.get().then_some("The connection is lost: figures may be old. Connecting again …")}
+            </p>
+        </PageHead>
+        <Hatch />
+        <div class="stack providers">
+            <Banner page />
+            <DoneNotice page />
+            <FormAlert function=ClearCooldown::PATH />
+            <FormAlert function=TestProviderKey::PATH />
+            <FormAlert function=EnableProviderKey::PATH />
+            {move || refused().map(|error| view! { <Alert>{sentence(&error.0)}</Alert> })}
+            {move || asked.get().map(|ask| view! { <Asked ask actions /> })}
+            <Source page />
+            <For
+                each=move || ids.get()
+                key=Clone::clone
+                children=move |id| {
+                    let row = Memo::new(move |_| platforms.read().iter().find(|row| row.id == id).cloned());
+                    view! { {move || row.get().map(|row| view! { <Platform row page actions /> })} }
+                }
+            />
+            <p>
+                <a class="button" href="?ask=add-platform">
+                    "Add platform"
+                </a>
+            </p>
+        </div>
+    }
+    .into_any()
+}
+
+/// Another address may name another change.
+fn tell_what_was_done(page: RwSignal<Page>, done: Memo<Option<i64>>) {
+    Effect::new(move |before: Option<Option<i64>>| {
+        let now = done.get();
+        if before.is_some_and(|before| before != now) {
+            leptos::task::spawn_local(async move {
+                if let Ok(told) = providers(now).await {
+                    let _ = page.try_set(told);
+                }
+            });
+        }
+        now
+    });
+}
+
+/// How a model under a key stands, as a signal of its own.
+fn state_of(
+    page: RwSignal<Page>,
+    platform: &str,
+    key: &str,
+    model: &str,
+) -> Memo<Option<CandidateState>> {
+    let (platform, key, model) = (platform.to_owned(), key.to_owned(), model.to_owned());
+    Memo::new(move |_| {
+        let page = page.read();
+        let is = |state: &&CandidateState| {
+            state.key == key && state.model == model && state.platform == platform
+        };
+        page.candidates.iter().find(is).cloned()
+    })
+}
+
+/// Whether the records are stored ones, which can be changed here.
+fn is_stored(page: RwSignal<Page>, row: &PlatformRow) -> bool {
+    use tollkeeper::model::providers::PoolSource;
+    let page = page.read_untracked();
+    let fixed = matches!(page.from, PoolSource::Environment | PoolSource::Demo);
+    // What the environment or the demo gives stands first.
+    !(fixed && page.platforms.first() == Some(row))
+}
