@@ -47,7 +47,7 @@ impl Served {
     }
 
     pub(crate) fn client(&self) -> Client {
-        Client { router: self.router.clone(), cookie: None }
+        Client::of(self.router.clone())
     }
 
     pub(crate) async fn signed_in(&self, email: &str) -> Client {
@@ -59,6 +59,11 @@ impl Served {
 }
 
 impl Client {
+    /// Nobody yet.
+    pub(crate) fn of(router: Router) -> Self {
+        Client { router, cookie: None }
+    }
+
     /// Keeps the cookie that it is given.
     pub(crate) async fn login(&mut self, email: &str, password: &str) -> Answer {
         let body = serde_json::json!({ "email": email, "password": password }).to_string();
@@ -81,7 +86,7 @@ impl Client {
         self.ask(Method::PUT, path, body, headers).await
     }
 
-    async fn ask(&self, method: Method, path: &str, body: &str, headers: &[(&str, &str)]) -> Answer {
+    pub(crate) async fn ask(&self, method: Method, path: &str, body: &str, headers: &[(&str, &str)]) -> Answer {
         let mut request = Request::builder().method(method).uri(path);
         if !headers.iter().any(|(name, _)| *name == "content-type") && !body.is_empty() {
             request = request.header(header::CONTENT_TYPE, "application/json");

@@ -9,9 +9,6 @@ mod models;
 mod platforms;
 mod trial;
 
-#[cfg(test)]
-mod tests;
-
 use serde_json::Value;
 
 use super::Pool;

@@ -1,9 +1,11 @@
 //! The pool against a scripted provider, a clock that stands until it is moved, and a real database.
 
+mod admin;
 mod candidates;
 mod failover;
 mod limits;
 mod settling;
+mod trouble;
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
