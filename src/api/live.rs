@@ -21,7 +21,7 @@ use super::auth::{SessionOnly, SettingsCaller};
 use super::model_request::whose;
 use super::respond::ApiResult;
 use super::{Path, Query};
-use crate::model::reports::{WorkspaceDetail, WorkspacesPage, WorkspacesQuery};
+use crate::model::reports::{AuditPage, AuditQuery, WorkspaceDetail, WorkspacesPage, WorkspacesQuery};
 use crate::model::{Error, LimitState, Timestamp, WorkspaceId};
 use crate::services::Services;
 
@@ -56,14 +56,27 @@ pub async fn workspace(
     Path(id): Path<String>,
 ) -> ApiResult<Response> {
     let workspace = WorkspaceId::from(id);
-    if !caller.settings_scope()?.contains(&workspace) {
-        return Err(Error::no_such("workspace", workspace.as_str()).into());
-    }
+    caller.may_see_settings_of(&workspace)?;
     let reports = services.reports.clone();
     reports.workspace_row(&workspace).await?;
     Ok(stream(&services, move || {
         let (reports, workspace) = (reports.clone(), workspace.clone());
         async move { reports.workspace(&workspace).await }
+    }))
+}
+
+/// A page of the audit trail, as `AuditPage`.
+pub async fn audit(
+    State(services): State<Services>,
+    SettingsCaller(caller): SettingsCaller,
+    Query(query): Query<AuditQuery>,
+) -> ApiResult<Response> {
+    caller.require_admin()?;
+    let reports = services.reports.clone();
+    reports.audit_page(&query).await?;
+    Ok(stream(&services, move || {
+        let (reports, query) = (reports.clone(), query.clone());
+        async move { reports.audit_page(&query).await }
     }))
 }
 
@@ -96,6 +109,12 @@ impl View for WorkspacesPage {
 impl View for WorkspaceDetail {
     fn at_no_time(self) -> Self {
         Self { now: Timestamp(0), ..self }
+    }
+}
+
+impl View for AuditPage {
+    fn at_no_time(self) -> Self {
+        self
     }
 }
 

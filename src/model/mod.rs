@@ -4,12 +4,15 @@
 //! API, the pages and the command line cannot say different things about the same decision.
 
 pub mod access;
+pub mod answers;
 pub mod dashboard;
 pub mod decision;
 pub mod error;
+pub mod figures;
 pub mod fmt;
 pub mod ids;
 pub mod limit;
+pub mod limit_form;
 pub mod reports;
 pub mod time;
 

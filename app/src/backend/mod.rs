@@ -6,10 +6,16 @@
 //! address; failed, they lead back to the form, which shows why (`FormAlert`).
 
 pub(crate) mod account;
+pub(crate) mod audit;
 mod error;
 pub(crate) mod flash;
+pub(crate) mod keys;
+pub(crate) mod playground;
+#[cfg(feature = "ssr")]
+pub(crate) mod posted;
 #[cfg(feature = "ssr")]
 pub(crate) mod request;
+pub(crate) mod workspace;
 pub(crate) mod workspaces;
 
 pub(crate) use error::PageError;

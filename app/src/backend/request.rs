@@ -74,16 +74,19 @@ pub(crate) fn changed(result: Result<(), Error>, next: &str) -> Result<(), PageE
             lead_to(next);
             Ok(())
         }
-        Err(error) => {
-            match error.status() {
-                _ if !wants_page() => set_error_status(&error),
-                401 => lead_to(&login_path(&form_path())),
-                403 | 404 => {}
-                _ => lead_back(&error),
-            }
-            Err(PageError(error))
-        }
+        Err(error) => Err(refused(error)),
     }
+}
+
+/// The half of [`changed`] that says no.
+pub(crate) fn refused(error: Error) -> PageError {
+    match error.status() {
+        _ if !wants_page() => set_error_status(&error),
+        401 => lead_to(&login_path(&form_path())),
+        403 | 404 => {}
+        _ => lead_back(&error),
+    }
+    PageError(error)
 }
 
 /// A 303, or what makes script go there.
@@ -156,6 +159,7 @@ fn is_call() -> bool {
     use_context::<Parts>().is_some_and(|parts| parts.uri.path().starts_with(FUNCTIONS))
 }
 
-fn wants_page() -> bool {
+/// Whether what is answered has to be a page, or lead to one.
+pub(crate) fn wants_page() -> bool {
     use_context::<Parts>().is_some_and(|parts| takes_html(&parts.headers))
 }

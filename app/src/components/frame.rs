@@ -64,6 +64,7 @@ fn Navigation(me: Me) -> impl IntoView {
                 })}
         </nav>
     }
+    .into_any()
 }
 
 #[component]
@@ -94,6 +95,7 @@ fn AccountMenu(account: Account) -> impl IntoView {
             </div>
         </details>
     }
+    .into_any()
 }
 
 /// Closes the menu on Escape, and on whatever is done elsewhere.

@@ -14,4 +14,5 @@ pub(crate) fn PageHead(
             {children.map(|children| view! { <div class="lead">{children()}</div> })}
         </header>
     }
+    .into_any()
 }
