@@ -50,6 +50,8 @@ pub(crate) async fn know(
     mut request: axum::extract::Request,
     next: axum::middleware::Next,
 ) -> axum::response::Response {
+    use tollkeeper::directory::Page;
+
     let known: Known = async {
         let Some(caller) = caller.map_err(|error| error.0)?.0 else {
             return Ok(None);
@@ -58,7 +60,7 @@ pub(crate) async fn know(
         let mut ids: Vec<WorkspaceId> =
             me.memberships.iter().map(|membership| membership.workspace.clone()).collect();
         ids.extend(me.selected_workspace.clone().filter(|selected| !ids.contains(selected)));
-        let workspaces = services.directory.workspaces(Some(&ids), &Default::default()).await?;
+        let workspaces = services.directory.workspaces(Some(&ids), &Page::default()).await?;
         let workspaces = workspaces.into_iter().map(|workspace| (workspace.id, workspace.name)).collect();
         Ok(Some(Account { me, workspaces }))
     }

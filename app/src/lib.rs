@@ -7,6 +7,8 @@
 //! - `pages`: one file a page
 //! - `document`, `assets`, `server`: the server's side, the HTML document, the files beside it, the routes
 
+#![expect(clippy::needless_pass_by_value, reason = "components own their properties")]
+
 mod account;
 mod app;
 #[cfg(feature = "ssr")]

@@ -6,16 +6,19 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
+use axum::routing::{MethodRouter, post};
 use leptos::config::LeptosOptions;
 use leptos::nonce::use_nonce;
 use leptos::prelude::{provide_context, use_context};
 use leptos_axum::{LeptosRoutes, ResponseOptions, generate_route_list};
 use server_fn::error::FromServerFnError as _;
+use tollkeeper::identity::Caller;
 use tollkeeper::services::Services;
 
 use crate::app::{App, Failed};
-use crate::backend::PageError;
+use crate::backend::posted::Form;
 use crate::backend::request::{FUNCTIONS, takes_html};
+use crate::backend::{PageError, keys, playground, posted};
 use crate::document::shell;
 use crate::{account, assets};
 
@@ -35,11 +38,29 @@ pub fn pages(services: Services) -> Router {
     };
     Router::new()
         .leptos_routes_with_context(&options, generate_route_list(App), context.clone(), shell)
+        .route("/playground", answered_by_page(&services, &context, playground::answer))
+        .route("/settings/keys", answered_by_page(&services, &context, keys::answer))
         .fallback(leptos_axum::render_app_async_with_context(context, shell))
         .with_state(options)
         .layer(from_fn_with_state(services.clone(), errors_as_pages))
         .layer(from_fn_with_state(services, account::know))
         .merge(assets::routes())
+}
+
+/// The address of a page at which its form is sent too: `work` is done, and the page shows what came of it.
+fn answered_by_page<S, W, F, T>(
+    services: &Services,
+    context: &(impl Fn() + Clone + Send + Sync + 'static),
+    work: W,
+) -> MethodRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    W: FnOnce(Services, Caller, Form) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = T> + Send,
+    T: Clone + Send + Sync + 'static,
+{
+    let (services, context) = (services.clone(), context.clone());
+    post(move |request: Request| posted::answer(services, context, request, work))
 }
 
 /// What a form is answered that failed and leads nowhere, such as one sent without the right to it: a page.
@@ -257,6 +278,18 @@ mod tests {
         assert!(response.headers()[header::SET_COOKIE].to_str().unwrap().starts_with("flash=; "));
         let html = text(response).await;
         assert!(html.contains("role=\"alert\"") && html.contains("value=\"/playground\""), "{html}");
+    }
+
+    #[tokio::test]
+    async fn too_many_tries_are_told_when_to_try_again() {
+        let site = Site::new().await;
+        let mut last = site.sign_in(VIEWER, "wrong", "").await;
+        for _ in 0..10 {
+            last = site.sign_in(VIEWER, "wrong", "").await;
+        }
+        let html = text(site.get("/login", &cookie(&last)).await).await;
+        let (_, alert) = html.split_once("role=\"alert\"").unwrap();
+        assert!(alert.contains("oo many"), "{alert}");
     }
 
     #[tokio::test]

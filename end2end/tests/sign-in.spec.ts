@@ -82,6 +82,23 @@ for (const [who, start, links] of [
   });
 }
 
+test("the mark leads to the start page", async ({ page, signIn, hydrated }) => {
+  await signIn(page, people.admin, "/settings/audit");
+  await hydrated(page);
+  await page.getByRole("link", { name: "Tollkeeper" }).click();
+  await expect(page).toHaveURL("/settings/workspaces");
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("Workspaces");
+});
+
+test("Escape closes the account menu", async ({ page, signIn, hydrated }) => {
+  await signIn(page, people.editor, "/playground");
+  await hydrated(page);
+  await page.getByText(people.editor).click();
+  await expect(page.getByRole("button", { name: "Sign out" })).toBeVisible();
+  await page.keyboard.press("Escape");
+  await expect(page.getByRole("button", { name: "Sign out" })).toBeHidden();
+});
+
 test("a page that one may not see says so", async ({ page, signIn, consoleGuard, hydrated, a11y }) => {
   consoleGuard.allow(/403 \(Forbidden\)/);
   await signIn(page, people.editor);

@@ -97,6 +97,18 @@ test("numbers follow a call within two seconds, without a reload", async ({ page
   await expect(cell).toHaveText(String(before + 1), { timeout: 2_000 });
 });
 
+test("a lost connection is told, and is made again", async ({ page, signIn, consoleGuard, hydrated }) => {
+  consoleGuard.allow(/ERR_|502/);
+  await signIn(page, people.admin, PATH);
+  await hydrated(page);
+  await page.route("**/api/live/**", (route) => route.fulfill({ status: 502 }));
+  await page.getByRole("navigation", { name: "Filter" }).getByRole("link", { name: /Refusing/ }).click();
+  await expect(page.getByText("The connection is lost")).toBeVisible();
+  await page.unroute("**/api/live/**");
+  await expect(page.getByText("The connection is lost")).toBeHidden({ timeout: 10_000 });
+  await expect(page.getByText("1–3 of 3")).toBeVisible();
+});
+
 test("source-admins see their own workspaces alone", async ({ page, signIn }) => {
   await signIn(page, people.sourceAdmin, PATH);
   await expect(page.getByRole("rowheader")).toHaveCount(1);
@@ -109,7 +121,7 @@ for (const theme of ["light", "dark"]) {
     test(`is accessible and whole in the ${theme} theme, ${width} px wide`, async ({ page, context, server, signIn, hydrated, a11y }) => {
       await page.setViewportSize({ width, height: 800 });
       await context.addCookies([{ name: "theme", value: theme, url: server.url }]);
-      await signIn(page, people.admin, `${PATH}?sort=name`);
+      await signIn(page, people.admin, `${PATH}?sort=name&page=3`);
       await hydrated(page);
       await expect(page.getByRole("rowheader").filter({ hasText: "工作空间" })).toBeVisible();
       const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);

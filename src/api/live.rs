@@ -31,6 +31,8 @@ const CALM: Duration = Duration::from_millis(400);
 const LOOK_AFTER: Duration = Duration::from_millis(600);
 /// How often to tell the time, so that countdowns stay right, when nothing changes.
 const TELL_EVERY: Duration = Duration::from_secs(20);
+/// How soon a browser connects again: by itself it would wait for seconds, in which a page says nothing new.
+const AGAIN_IN: Duration = Duration::from_millis(300);
 const LIFE: Duration = Duration::from_mins(5);
 
 /// A page of the list of workspaces, as `WorkspacesPage`.
@@ -138,7 +140,7 @@ where
                 let bare = view.clone().at_no_time();
                 if last.as_ref() != Some(&bare) || told_at.elapsed() >= TELL_EVERY {
                     let data = serde_json::to_string(&view).unwrap_or_default();
-                    if events.send(Event::default().data(data)).await.is_err() {
+                    if events.send(Event::default().retry(AGAIN_IN).data(data)).await.is_err() {
                         return;
                     }
                     (last, told_at) = (Some(bare), Instant::now());

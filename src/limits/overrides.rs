@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::audit::{self, Actor};
+use crate::model::ids::is_id;
 use crate::model::limit::{Edit, LimitChange, Overrides};
 use crate::model::{Day, Error, Setting, Timestamp, WorkspaceId};
 use crate::store::{Store, Tx, to_u64};
@@ -21,7 +22,7 @@ pub async fn current(store: &Store, workspace: &WorkspaceId, day: Day) -> Result
     let (rate, budget, used): (Option<i64>, Option<i64>, i64) = sqlx::query_as(
         "SELECT l.rate_per_minute, l.daily_token_budget,
                 (SELECT CAST(COALESCE(SUM(u.input_tokens + u.output_tokens), 0) AS BIGINT)
-                 FROM llm_usage u WHERE u.workspace_id = $1 AND u.day = $2)
+                 FROM llm_usage u WHERE u.workspace_id = $1 AND u.day = date($2))
          FROM (SELECT 1 AS one) o LEFT JOIN workspace_limits l ON l.workspace_id = $1",
     )
     .bind(workspace.as_str().to_owned())
@@ -71,11 +72,15 @@ pub async fn edit(
 }
 
 async fn must_exist(tx: &mut Tx, workspace: &WorkspaceId) -> Result<(), Error> {
+    let missing = || Error::no_such("workspace", workspace.as_str());
+    if !is_id(workspace.as_str()) {
+        return Err(missing());
+    }
     let known: Option<(i64,)> = sqlx::query_as("SELECT 1 FROM workspaces WHERE id = $1")
         .bind(workspace.as_str().to_owned())
         .fetch_optional(&mut **tx)
         .await?;
-    known.map(drop).ok_or_else(|| Error::no_such("workspace", workspace.as_str()))
+    known.map(drop).ok_or_else(missing)
 }
 
 async fn settings(tx: &mut Tx, workspace: &WorkspaceId) -> Result<Overrides, sqlx::Error> {
@@ -105,15 +110,13 @@ pub async fn change_in(
         return Ok(before);
     }
     sqlx::query(
-        "INSERT INTO workspace_limits (workspace_id, rate_per_minute, daily_token_budget, updated_at)
-         VALUES ($1, $2, $3, $4)
+        "INSERT INTO workspace_limits (workspace_id, rate_per_minute, daily_token_budget) VALUES ($1, $2, $3)
          ON CONFLICT (workspace_id) DO UPDATE SET rate_per_minute = excluded.rate_per_minute,
            daily_token_budget = excluded.daily_token_budget, updated_at = excluded.updated_at",
     )
     .bind(workspace.as_str().to_owned())
     .bind(after.rate.stored())
     .bind(after.budget.stored())
-    .bind(at.rfc3339())
     .execute(&mut **tx)
     .await?;
     let entry = audit::Change {

@@ -11,7 +11,8 @@ use crate::clock::ManualClock;
 use crate::ledger::{Ledger, StepUsage, read};
 use crate::model::limit::{Defaults, Edit, LimitChange, Overrides};
 use crate::model::{Error, Limit, Refusal, Route, Setting, Timestamp, Usage, WorkspaceId};
-use crate::store::{DatabaseUrl, Store};
+use crate::store::Store;
+use crate::store::testing::{Fresh, fresh};
 
 struct Gate {
     limiter: Limiter,
@@ -22,8 +23,7 @@ struct Gate {
 }
 
 async fn gate(rate: u64, budget: u64, mode: BudgetMode) -> Gate {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(&DatabaseUrl::Sqlite(folder.path().join("x.db"))).await.unwrap();
+    let Fresh { store, folder } = fresh().await;
     run(&store, "INSERT INTO workspaces (id, name, created_at_ms) VALUES ('acme', 'Acme', 0)").await;
     let clock = ManualClock::new(Timestamp::parse_rfc3339("2026-09-20T10:00:00Z").unwrap());
     let ledger = Ledger::start(store.clone(), clock.clone());

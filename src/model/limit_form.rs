@@ -163,7 +163,8 @@ mod tests {
 
     #[test]
     fn what_no_browser_sends_is_malformed() {
-        let read = |rate, seen| LimitsForm::read(rate, "5", seen, "disabled", "", "5000").map_err(|e| e.status());
+        let read =
+            |rate, seen| LimitsForm::read(rate, "5", seen, "disabled", "", "5000").map_err(|e| e.status());
         let form = read("override", "inherit").unwrap();
         assert_eq!((form.rate, form.seen.budget), (override_of("5"), Setting::Value(5_000)));
         for (rate, seen) in [("", "inherit"), ("Override", "inherit"), ("override", ""), ("override", "-1")] {

@@ -9,6 +9,10 @@ pub(crate) mod account;
 pub(crate) mod audit;
 mod error;
 pub(crate) mod flash;
+pub(crate) mod keys;
+pub(crate) mod playground;
+#[cfg(feature = "ssr")]
+pub(crate) mod posted;
 #[cfg(feature = "ssr")]
 pub(crate) mod request;
 pub(crate) mod workspace;

@@ -36,7 +36,10 @@ pub(crate) async fn read_workspace(id: String) -> Result<WorkspaceView, PageErro
     let view = async {
         let (services, caller, id) = (request::services(), request::caller().await?, id.into());
         caller.may_see_settings_of(&id)?;
-        Ok(WorkspaceView { detail: services.reports.workspace(&id).await?, may_edit: caller.require_admin().is_ok() })
+        Ok(WorkspaceView {
+            detail: services.reports.workspace(&id).await?,
+            may_edit: caller.require_admin().is_ok(),
+        })
     };
     request::read(view.await)
 }

@@ -1,9 +1,12 @@
 //! The frame of the pages of those who signed in: navigation at the side (above, on a phone), the account at its end.
 
+use leptos::ev;
+use leptos::html::Details;
 use leptos::prelude::*;
 use leptos_router::components::{A, Outlet};
 use server_fn::ServerFn;
 use tollkeeper::model::{Me, WorkspaceId};
+use wasm_bindgen::JsCast;
 
 use crate::account::{Account, known};
 use crate::backend::account::{SelectWorkspace, SignOut};
@@ -61,6 +64,7 @@ fn Navigation(me: Me) -> impl IntoView {
                 })}
         </nav>
     }
+    .into_any()
 }
 
 #[component]
@@ -68,8 +72,10 @@ fn AccountMenu(account: Account) -> impl IntoView {
     let Account { me, workspaces } = account;
     let initial: String = me.email.chars().next().map(|c| c.to_uppercase().collect()).unwrap_or_default();
     let role = if me.admin { "Platform admin".to_owned() } else { roles(&me) };
+    let menu = NodeRef::<Details>::new();
+    close_when_left(menu);
     view! {
-        <details class="account">
+        <details class="account" node_ref=menu>
             <summary>
                 <span class="initial" aria-hidden="true">
                     {initial}
@@ -89,6 +95,39 @@ fn AccountMenu(account: Account) -> impl IntoView {
             </div>
         </details>
     }
+    .into_any()
+}
+
+/// Closes the menu on Escape, and on whatever is done elsewhere.
+fn close_when_left(menu: NodeRef<Details>) {
+    Effect::new(move || {
+        let click = window_event_listener(ev::click, move |event| {
+            let target = event.target().and_then(|target| target.dyn_into::<web_sys::Node>().ok());
+            if let Some(menu) = menu.get_untracked()
+                && !menu.contains(target.as_ref())
+            {
+                menu.set_open(false);
+            }
+        });
+        let key = window_event_listener(ev::keydown, move |event| {
+            if let Some(menu) = menu.get_untracked()
+                && menu.open()
+                && event.key() == "Escape"
+            {
+                menu.set_open(false);
+                let summary = menu.query_selector("summary").ok().flatten();
+                if let Some(summary) =
+                    summary.and_then(|summary| summary.dyn_into::<web_sys::HtmlElement>().ok())
+                {
+                    let _ = summary.focus();
+                }
+            }
+        });
+        on_cleanup(move || {
+            click.remove();
+            key.remove();
+        });
+    });
 }
 
 /// In which workspace things are made that have none of their own, such as a source's draft.

@@ -1,4 +1,5 @@
 use leptos::prelude::*;
+use tollkeeper::model::fmt::thousands;
 use tollkeeper::model::reports::NEAR_PERCENT;
 
 /// A share of a limit in percent, as a bar and a number. Over a hundred the bar is full and the number says more.
@@ -14,6 +15,7 @@ pub(crate) fn Meter(
         NEAR_PERCENT.. => "meter warn",
         _ => "meter",
     };
+    let told = format!("{} %", thousands(percent));
     view! {
         <div class=level>
             <div
@@ -22,13 +24,13 @@ pub(crate) fn Meter(
                 aria-valuemin="0"
                 aria-valuemax="100"
                 aria-valuenow=full.to_string()
-                aria-valuetext=format!("{percent} %")
+                aria-valuetext=told.clone()
             >
                 <svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
                     <rect width=full.to_string() height="6" />
                 </svg>
             </div>
-            <span class="share">{format!("{percent} %")}</span>
+            <span class="share">{told}</span>
         </div>
     }
 }

@@ -45,7 +45,7 @@ fn SetupForm(token: String) -> impl IntoView {
             <form class="form" method="post" action=SetUp::PATH>
                 <input type="hidden" name="token" value=token />
                 <Field label="Email" name="email" kind="email" autocomplete="username" />
-                <Field label="Password" name="password" kind="password" autocomplete="new-password" />
+                <Field label="Password" name="password" kind="password" autocomplete="new-password" hint="At least 12 characters." />
                 <Button primary=true>"Make the account"</Button>
             </form>
         </Gate>

@@ -16,7 +16,10 @@ const ABOVE: u64 = 8;
 
 /// `budget` 0 is none.
 #[component]
-pub(crate) fn DayChart(#[prop(into)] days: Signal<Vec<DayTokens>>, #[prop(into)] budget: Signal<u64>) -> impl IntoView {
+pub(crate) fn DayChart(
+    #[prop(into)] days: Signal<Vec<DayTokens>>,
+    #[prop(into)] budget: Signal<u64>,
+) -> impl IntoView {
     view! {
         <figure class="day-chart">
             {move || {

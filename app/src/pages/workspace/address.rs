@@ -11,10 +11,17 @@ pub(crate) fn saved_path(workspace: &str, line: Option<&AuditLine>) -> String {
     format!("{}?saved={}", path(workspace), line.map_or(0, |line| line.id))
 }
 
-/// The audit line that was left by what was saved; none inside where nothing was different.
-pub(super) fn saved_line(query: &ParamsMap, newest: &[AuditLine]) -> Option<Option<AuditLine>> {
+/// What was saved just now, as the page tells it.
+#[derive(Clone)]
+pub(super) enum Saved {
+    Changed(AuditLine),
+    /// Nothing was different.
+    Same,
+}
+
+pub(super) fn saved(query: &ParamsMap, newest: &[AuditLine]) -> Option<Saved> {
     let id: i64 = query.get_str("saved")?.parse().ok()?;
-    Some(newest.iter().find(|line| line.id == id).cloned())
+    Some(newest.iter().find(|line| line.id == id).cloned().map_or(Saved::Same, Saved::Changed))
 }
 
 #[cfg(feature = "ssr")]
@@ -59,6 +66,7 @@ fn path(workspace: &str) -> String {
 
 #[cfg(all(test, feature = "ssr"))]
 mod tests {
+    use leptos_router::location::Url;
     use tollkeeper::model::limit::Overrides;
     use tollkeeper::model::limit_form::{Choice, Typed};
 
@@ -71,13 +79,14 @@ mod tests {
             rate: Typed { choice: Choice::Override, number: "2,0 & \"x\"=<é>".into() },
             budget: Typed { choice: Choice::Inherit, number: String::new() },
         };
+        let unescape = |text: &str| Url::unescape(text);
         let path = typed_path("acme", &form);
         let (page, query) = path.split_once('?').unwrap();
         assert_eq!(page, "/settings/workspaces/acme");
         let query: ParamsMap = query
             .split('&')
             .map(|pair| pair.split_once('=').unwrap())
-            .map(|(name, value)| (name.to_owned(), leptos_router::location::Url::unescape(value)))
+            .map(|(name, value)| (unescape(name), unescape(value)))
             .collect();
         assert_eq!(typed_form(&query), Some(form));
         assert_eq!(typed_form(&ParamsMap::new()), None);

@@ -18,8 +18,8 @@ use crate::components::{Alert, Button, Changes, LimitChip, sentence};
 #[component]
 pub(super) fn LimitsCard(detail: RwSignal<WorkspaceDetail>, query: ParamsMap) -> impl IntoView {
     let now = Memo::new(move |_| in_force(&detail.read()));
-    let (id, default_rate, default_budget) =
-        detail.with_untracked(|detail| (detail.row.id.to_string(), detail.default_rate, detail.default_budget));
+    let (id, default_rate, default_budget) = detail
+        .with_untracked(|detail| (detail.row.id.to_string(), detail.default_rate, detail.default_budget));
 
     let came_back = typed_form(&query);
     let initial = came_back.clone().unwrap_or_else(|| LimitsForm::of(now.get_untracked()));
@@ -84,7 +84,12 @@ pub(super) fn LimitsCard(detail: RwSignal<WorkspaceDetail>, query: ParamsMap) ->
         let used = detail.read().row.today.tokens();
         let wanted = form().edit().ok()?.wanted.budget;
         let below = matches!(wanted, Setting::Value(n) if n <= used) && wanted != seen.get().budget;
-        below.then(|| format!("{} tokens are used today already: requests will be refused until 00:00 UTC.", thousands(used)))
+        below.then(|| {
+            format!(
+                "{} tokens are used today already: requests will be refused until 00:00 UTC.",
+                thousands(used)
+            )
+        })
     };
 
     view! {

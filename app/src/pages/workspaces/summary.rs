@@ -72,12 +72,15 @@ pub(super) fn Refusing(page: Signal<WorkspacesPage>) -> impl IntoView {
     .into_any()
 }
 
+/// The kinds of refusal that there were.
 fn by_limit(totals: &Totals) -> String {
-    format!(
-        "{} by the budget, {} by the rate",
-        thousands(totals.refused_budget),
-        thousands(totals.refused_rate)
-    )
+    let kinds = [(totals.refused_budget, "budget"), (totals.refused_rate, "rate")];
+    let told: Vec<String> = kinds
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, limit)| format!("{} by {limit}", thousands(count)))
+        .collect();
+    if told.is_empty() { "by either limit".to_owned() } else { told.join(", ") }
 }
 
 /// The words of a filter, and how many it leaves.
