@@ -38,6 +38,7 @@ fn of_request() -> Known {
 }
 
 #[cfg(not(feature = "ssr"))]
+#[expect(clippy::unnecessary_wraps, reason = "the server's function of this name has errors to tell")]
 fn of_request() -> Known {
     Ok(None)
 }

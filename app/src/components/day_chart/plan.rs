@@ -194,7 +194,18 @@ mod tests {
 
     #[test]
     fn ticks_are_round_and_reach_the_highest() {
-        for highest in [1, 7, 42, 999, 1_000, 1_001, 2_000_000, 8_612_904, 9_007_199_254_740_991, i64::MAX.unsigned_abs()] {
+        for highest in [
+            1,
+            7,
+            42,
+            999,
+            1_000,
+            1_001,
+            2_000_000,
+            8_612_904,
+            9_007_199_254_740_991,
+            i64::MAX.unsigned_abs(),
+        ] {
             let ticks = tick_values(&plan(&days(&[(highest, 0)]), 0));
             assert!((2..=6).contains(&ticks.len()), "{highest}: {ticks:?}");
             assert!(*ticks.last().unwrap() >= highest, "{highest}: {ticks:?}");

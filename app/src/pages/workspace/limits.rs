@@ -8,9 +8,9 @@ use tollkeeper::model::Setting;
 use tollkeeper::model::fmt::thousands;
 use tollkeeper::model::limit::{Edit, Overrides};
 use tollkeeper::model::limit_form::{LimitsForm, Typed};
-use tollkeeper::model::reports::{AuditLine, Change, LimitRow, WorkspaceDetail};
+use tollkeeper::model::reports::{Change, LimitRow, WorkspaceDetail};
 
-use super::address::{saved_line, stored, typed_form};
+use super::address::{Saved, saved, stored, typed_form};
 use super::limit_field::{FieldState, LimitField};
 use crate::backend::workspace::SetLimits;
 use crate::components::{Alert, Button, Changes, LimitChip, sentence};
@@ -35,7 +35,7 @@ pub(super) fn LimitsCard(detail: RwSignal<WorkspaceDetail>, query: ParamsMap) ->
         budget.load(Typed::of(settings.budget));
     };
 
-    let saved = RwSignal::new(saved_line(&query, &detail.read_untracked().audit));
+    let saved = RwSignal::new(saved(&query, &detail.read_untracked().audit));
     let failed = RwSignal::new(conflict.map(tollkeeper::model::Error::Conflict));
     let save = ServerAction::<SetLimits>::new();
     let workspace = id.clone();
@@ -63,7 +63,7 @@ pub(super) fn LimitsCard(detail: RwSignal<WorkspaceDetail>, query: ParamsMap) ->
         None => {}
         Some(Ok(done)) => {
             load(in_force(&done.detail));
-            saved.set(Some(done.line));
+            saved.set(Some(done.line.map_or(Saved::Same, Saved::Changed)));
             detail.set(done.detail);
         }
         Some(Err(error)) => failed.set(Some(error.0)),
@@ -164,10 +164,10 @@ fn Meanwhile(
 }
 
 /// That the form was saved, and what that changed.
-fn said(line: Option<AuditLine>) -> impl IntoView {
-    match line {
-        None => view! { <p class="notice">"Saved; nothing was different."</p> }.into_any(),
-        Some(line) => view! {
+fn said(saved: Saved) -> impl IntoView {
+    match saved {
+        Saved::Same => view! { <p class="notice">"Saved; nothing was different."</p> }.into_any(),
+        Saved::Changed(line) => view! {
             <div class="notice">
                 <p>"Saved; the next request obeys it."</p>
                 <Changes changes=line.changes />
