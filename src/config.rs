@@ -8,7 +8,6 @@ use std::time::Duration;
 use crate::limits::BudgetMode;
 use crate::model::limit::{BUDGET_MAX, Defaults, RATE_MAX, parse_limit};
 use crate::model::{Limit, ids};
-use crate::providers::SingleModel;
 use crate::store::DatabaseUrl;
 
 const CAP_PREFIX: &str = "PROVIDER_DAILY_REQUEST_CAP_";
@@ -30,6 +29,21 @@ pub struct Config {
     pub trusted_proxies: Vec<Network>,
     pub first_byte_timeout: Duration,
     pub idle_timeout: Duration,
+}
+
+/// `LLM_PLATFORM`, `LLM_BASE_URL`, `LLM_API_KEY` and `LLM_MODEL`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SingleModel {
+    pub platform: String,
+    pub base_url: String,
+    pub api_key: String,
+    pub model: String,
+}
+
+impl std::fmt::Debug for SingleModel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SingleModel({}/{} at {})", self.platform, self.model, self.base_url)
+    }
 }
 
 #[derive(Clone, PartialEq, Eq)]
@@ -97,6 +111,8 @@ impl Config {
     pub fn secret_key_file(&self) -> PathBuf {
         match &self.database {
             DatabaseUrl::Sqlite(path) => path.with_extension("key"),
+            // There is no file to put it beside; replicas on other machines need the variable.
+            DatabaseUrl::Postgres(_) => PathBuf::from("data/tollkeeper.key"),
         }
     }
 }

@@ -120,3 +120,40 @@ need_databases() {
     need_packages "tests run on it beside SQLite" postgresql
   [ -n "${TEST_REDIS_URL:-}" ] || have redis-server || need_packages "tests of shared limits" redis-server
 }
+
+# A PostgreSQL of our own, with its data in a temporary folder, named by TEST_POSTGRES_URL. One that this names
+# already is taken instead.
+start_postgres() {
+  [ -z "${TEST_POSTGRES_URL:-}" ] || return 0
+  local programs
+  programs=$(dirname "$(have postgres && command -v postgres || ls /usr/lib/postgresql/*/bin/postgres | tail -n 1)")
+  postgres_folder=$(mktemp -d)
+  # It refuses to run as root; Debian's package made a user for it.
+  local run=()
+  if [ "$(id -u)" = 0 ]; then
+    chown postgres "$postgres_folder"
+    run=(setpriv --reuid=postgres --regid=postgres --clear-groups)
+  fi
+  say "starting PostgreSQL for the tests"
+  "${run[@]}" "$programs/initdb" --pgdata="$postgres_folder/data" --auth=trust --username=postgres --no-sync >/dev/null
+  # A port that is free now; nothing is kept, so nothing has to reach the disk.
+  local port
+  port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+  "${run[@]}" "$programs/postgres" -D "$postgres_folder/data" -k "$postgres_folder" -h 127.0.0.1 -p "$port" \
+    -c fsync=off -c full_page_writes=off -c max_connections=400 >"$postgres_folder/log" 2>&1 &
+  postgres_pid=$!
+  for _ in $(seq 100); do
+    "$programs/pg_isready" -q -h 127.0.0.1 -p "$port" -U postgres && break
+    kill -0 "$postgres_pid" 2>/dev/null || give_up "PostgreSQL did not start:" "$(tail -n 5 "$postgres_folder/log")"
+    sleep 0.1
+  done
+  export TEST_POSTGRES_URL="postgres://postgres@127.0.0.1:$port/postgres"
+}
+
+stop_postgres() {
+  [ -n "${postgres_pid:-}" ] || return 0
+  # Fast shutdown: what is connected is cut off.
+  kill -INT "$postgres_pid" 2>/dev/null && wait "$postgres_pid" 2>/dev/null
+  rm -rf "$postgres_folder"
+  postgres_pid=
+}

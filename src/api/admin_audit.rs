@@ -52,6 +52,7 @@ pub async fn handler(
         from: time("from", given(params.from), Day::start)?,
         to: time("to", given(params.to), Day::end)?,
         before: params.before,
+        after: None,
         limit,
     };
     Ok(Json(audit::list(&services.store, &query).await?))

@@ -17,8 +17,10 @@ use super::model_request::{whose, with_limits, words};
 use super::respond::{ApiError, ApiResult, ErrorBody};
 use super::{Json, Path};
 use crate::chat::TYPICAL_OUTPUT;
-use crate::chat::turn::{Done, Said, Speaker, Told, Turn};
-use crate::limits::Pieces;
+use crate::chat::turn::{Told, Turn};
+use crate::identity::Caller;
+use crate::limits::{Outcome, Pieces, Who};
+use crate::model::answers::{Done, Said, Speaker};
 use crate::model::{Error, Route};
 use crate::providers::estimate::estimate_call;
 use crate::services::Services;
@@ -51,22 +53,8 @@ pub async fn handler(
     headers: HeaderMap,
     Json(request): Json<Request>,
 ) -> ApiResult<Response> {
-    check(&request.messages)?;
-    let missing = || Error::no_such("dashboard", &id);
-    let dashboard = services.directory.dashboard(&id).await?.ok_or_else(missing)?;
-    let who = whose(&caller, &dashboard.workspace, missing)?;
-    let source = services.directory.source(&dashboard.source).await?.ok_or(Error::Internal)?;
-
-    let turn = Turn {
-        pool: services.pool.clone(),
-        directory: services.directory.clone(),
-        actor: caller.actor(),
-        said: request.messages,
-        dashboard,
-        source,
-    };
-    let tokens = estimate_call(&turn.first_request(), TYPICAL_OUTPUT);
     if wants_events(&headers) {
+        let (who, tokens, turn) = prepare(&services, &caller, &id, request.messages).await?;
         let outcome = services
             .limiter
             .run_in_pieces(who, Route::Chat, tokens, |admission, sink| async move {
@@ -78,14 +66,52 @@ pub async fn handler(
             Err(error) => with_limits(&outcome.state, ApiError(error)),
         });
     }
-    let outcome = services
-        .limiter
-        .run(who, Route::Chat, tokens, |admission| async move { turn.run(&admission, None).await })
-        .await?;
+    let outcome = chat(&services, &caller, &id, request.messages).await?;
     Ok(match outcome.result {
         Ok(done) => with_limits(&outcome.state, axum::Json(done)),
         Err(error) => with_limits(&outcome.state, ApiError(error)),
     })
+}
+
+/// The whole way of a turn that answers whole, for this route and for the page that asks without script.
+///
+/// # Errors
+/// When it is not admitted.
+pub async fn chat(
+    services: &Services,
+    caller: &Caller,
+    id: &str,
+    messages: Vec<Said>,
+) -> Result<Outcome<Done>, Error> {
+    let (who, tokens, turn) = prepare(services, caller, id, messages).await?;
+    services
+        .limiter
+        .run(who, Route::Chat, tokens, |admission| async move { turn.run(&admission, None).await })
+        .await
+}
+
+/// Whose limits apply, what the first call is expected to take, and the turn.
+async fn prepare(
+    services: &Services,
+    caller: &Caller,
+    id: &str,
+    messages: Vec<Said>,
+) -> Result<(Who, u64, Turn), Error> {
+    check(&messages)?;
+    let missing = || Error::no_such("dashboard", id);
+    let dashboard = services.directory.dashboard(id).await?.ok_or_else(missing)?;
+    let who = whose(caller, &dashboard.workspace, missing)?;
+    let source = services.directory.source(&dashboard.source).await?.ok_or(Error::Internal)?;
+    let turn = Turn {
+        pool: services.pool.clone(),
+        directory: services.directory.clone(),
+        actor: caller.actor(),
+        said: messages,
+        dashboard,
+        source,
+    };
+    let tokens = estimate_call(&turn.first_request(), TYPICAL_OUTPUT);
+    Ok((who, tokens, turn))
 }
 
 fn check(messages: &[Said]) -> Result<(), Error> {

@@ -193,6 +193,13 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        // No text that is stored has it, and PostgreSQL takes it in none.
+        if parts.uri.query().is_some_and(|query| query.contains("%00")) {
+            return Err(Error::Invalid(
+                "a parameter of the address holds a NUL character; leave it out".into(),
+            )
+            .into());
+        }
         axum::extract::Query::<T>::try_from_uri(&parts.uri)
             .map(|axum::extract::Query(value)| Query(value))
             .map_err(|_| {

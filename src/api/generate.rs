@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::Json;
@@ -11,8 +11,11 @@ use super::model_request::{whose, with_limits, words};
 use super::respond::{ApiError, ApiResult, ErrorBody};
 use crate::chat::structured::Wanted;
 use crate::chat::{TYPICAL_OUTPUT, schema};
+use crate::identity::Caller;
+use crate::limits::Outcome;
+use crate::model::answers::Generated;
 use crate::model::dashboard::Spec;
-use crate::model::{Error, Route, Usage};
+use crate::model::{Error, Route};
 use crate::providers::estimate::estimate_call;
 use crate::services::Services;
 
@@ -23,20 +26,10 @@ pub struct Request {
     prompt: String,
 }
 
-#[derive(Serialize, ToSchema)]
-pub struct Answer {
-    #[schema(value_type = Object)]
-    spec: Spec,
-    /// The upstream's id of the model.
-    model: String,
-    #[schema(value_type = Object)]
-    usage: Usage,
-}
-
 #[utoipa::path(
     post, path = "/api/generate", tag = "Models",
     responses(
-        (status = 200, body = Answer),
+        (status = 200, body = Generated),
         (status = 404, body = ErrorBody, description = "no such source in the caller's workspaces"),
         (status = 429, body = ErrorBody, description = "the rate or the budget is reached"),
         (status = 502, body = ErrorBody, description = "the provider failed, or its answer was not valid twice"),
@@ -48,30 +41,43 @@ pub async fn handler(
     Signed(caller): Signed,
     Json(request): Json<Request>,
 ) -> ApiResult<Response> {
-    words("prompt", &request.prompt)?;
-    let missing = || Error::no_such("source", &request.source_id);
-    let source = services.directory.source(&request.source_id).await?.ok_or_else(missing)?;
-    let who = whose(&caller, &source.workspace, missing)?;
+    let outcome = generate(&services, &caller, &request.source_id, &request.prompt).await?;
+    Ok(match outcome.result {
+        Ok(generated) => with_limits(&outcome.state, axum::Json(generated)),
+        Err(error) => with_limits(&outcome.state, ApiError(error)),
+    })
+}
+
+/// The whole way of the request, for this route and for the page that asks without script.
+///
+/// # Errors
+/// When it is not admitted.
+pub async fn generate(
+    services: &Services,
+    caller: &Caller,
+    source_id: &str,
+    prompt: &str,
+) -> Result<Outcome<Generated>, Error> {
+    words("prompt", prompt)?;
+    let missing = || Error::no_such("source", source_id);
+    let source = services.directory.source(source_id).await?.ok_or_else(missing)?;
+    let who = whose(caller, &source.workspace, missing)?;
 
     let columns = source.columns.clone();
     let wanted = Wanted::<Spec> {
         name: "dashboard_spec",
         called: "dashboard spec",
         schema: schema::spec(&source.columns),
-        messages: schema::spec_messages(&source.name, &source.columns, &request.prompt),
+        messages: schema::spec_messages(&source.name, &source.columns, prompt),
         check: Box::new(move |spec| spec.check(&columns)),
     };
     let tokens = estimate_call(&wanted.request(), TYPICAL_OUTPUT);
     let pool = services.pool.clone();
-    let outcome = services
+    services
         .limiter
-        .run(who, Route::Generate, tokens, |admission| async move { wanted.ask(&pool, &admission).await })
-        .await?;
-    Ok(match outcome.result {
-        Ok(got) => with_limits(
-            &outcome.state,
-            axum::Json(Answer { spec: got.value, model: got.model, usage: got.usage }),
-        ),
-        Err(error) => with_limits(&outcome.state, ApiError(error)),
-    })
+        .run(who, Route::Generate, tokens, |admission| async move {
+            let got = wanted.ask(&pool, &admission).await?;
+            Ok(Generated { spec: got.value, model: got.model, usage: got.usage })
+        })
+        .await
 }

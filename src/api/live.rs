@@ -21,7 +21,7 @@ use super::auth::{SessionOnly, SettingsCaller};
 use super::model_request::whose;
 use super::respond::ApiResult;
 use super::{Path, Query};
-use crate::model::reports::{WorkspaceDetail, WorkspacesPage, WorkspacesQuery};
+use crate::model::reports::{AuditPage, AuditQuery, WorkspaceDetail, WorkspacesPage, WorkspacesQuery};
 use crate::model::{Error, LimitState, Timestamp, WorkspaceId};
 use crate::services::Services;
 
@@ -31,6 +31,8 @@ const CALM: Duration = Duration::from_millis(400);
 const LOOK_AFTER: Duration = Duration::from_millis(600);
 /// How often to tell the time, so that countdowns stay right, when nothing changes.
 const TELL_EVERY: Duration = Duration::from_secs(20);
+/// How soon a browser connects again: by itself it would wait for seconds, in which a page says nothing new.
+const AGAIN_IN: Duration = Duration::from_millis(300);
 const LIFE: Duration = Duration::from_mins(5);
 
 /// A page of the list of workspaces, as `WorkspacesPage`.
@@ -54,14 +56,27 @@ pub async fn workspace(
     Path(id): Path<String>,
 ) -> ApiResult<Response> {
     let workspace = WorkspaceId::from(id);
-    if !caller.settings_scope()?.contains(&workspace) {
-        return Err(Error::no_such("workspace", workspace.as_str()).into());
-    }
+    caller.may_see_settings_of(&workspace)?;
     let reports = services.reports.clone();
     reports.workspace_row(&workspace).await?;
     Ok(stream(&services, move || {
         let (reports, workspace) = (reports.clone(), workspace.clone());
         async move { reports.workspace(&workspace).await }
+    }))
+}
+
+/// A page of the audit trail, as `AuditPage`.
+pub async fn audit(
+    State(services): State<Services>,
+    SettingsCaller(caller): SettingsCaller,
+    Query(query): Query<AuditQuery>,
+) -> ApiResult<Response> {
+    caller.require_admin()?;
+    let reports = services.reports.clone();
+    reports.audit_page(&query).await?;
+    Ok(stream(&services, move || {
+        let (reports, query) = (reports.clone(), query.clone());
+        async move { reports.audit_page(&query).await }
     }))
 }
 
@@ -97,6 +112,12 @@ impl View for WorkspaceDetail {
     }
 }
 
+impl View for AuditPage {
+    fn at_no_time(self) -> Self {
+        self
+    }
+}
+
 impl View for LimitState {
     fn at_no_time(self) -> Self {
         Self { now: Timestamp(0), ..self }
@@ -119,7 +140,7 @@ where
                 let bare = view.clone().at_no_time();
                 if last.as_ref() != Some(&bare) || told_at.elapsed() >= TELL_EVERY {
                     let data = serde_json::to_string(&view).unwrap_or_default();
-                    if events.send(Event::default().data(data)).await.is_err() {
+                    if events.send(Event::default().retry(AGAIN_IN).data(data)).await.is_err() {
                         return;
                     }
                     (last, told_at) = (Some(bare), Instant::now());

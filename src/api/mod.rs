@@ -12,9 +12,9 @@ mod admin_audit;
 mod admin_providers;
 mod admin_usage;
 mod admin_workspaces;
-mod dashboard_chat;
+pub mod dashboard_chat;
 mod dashboards;
-mod generate;
+pub mod generate;
 mod health;
 mod live;
 mod login;
@@ -94,6 +94,7 @@ pub fn router(services: &Services) -> Router {
         )
         .route("/api/live/workspaces", get(live::workspaces))
         .route("/api/live/workspaces/{id}", get(live::workspace))
+        .route("/api/live/audit", get(live::audit))
         .route("/api/live/limits/{id}", get(live::limits))
         .route("/api", any(not_found))
         .route("/api/{*rest}", any(not_found))

@@ -33,6 +33,8 @@ pub struct Query {
     pub to: Option<Timestamp>,
     /// Exclusive: the id that the page before ended with.
     pub before: Option<i64>,
+    /// Exclusive. The entries next to it are read, those that were written right after it.
+    pub after: Option<i64>,
     pub limit: i64,
 }
 
@@ -56,7 +58,9 @@ pub async fn list(store: &Store, query: &Query) -> Result<Vec<Entry>, sqlx::Erro
     condition(query.from.is_some(), "at_ms >=");
     condition(query.to.is_some(), "at_ms <");
     condition(query.before.is_some(), "id <");
-    sql.push_str(&format!(" ORDER BY id DESC LIMIT ${}", place + 1));
+    condition(query.after.is_some(), "id >");
+    let order = if query.after.is_some() { "ASC" } else { "DESC" };
+    sql.push_str(&format!(" ORDER BY id {order} LIMIT ${}", place + 1));
 
     // The text is put together from the constants above alone; values are bound.
     let mut statement = sqlx::query_as::<_, Columns>(AssertSqlSafe(sql));
@@ -66,12 +70,16 @@ pub async fn list(store: &Store, query: &Query) -> Result<Vec<Entry>, sqlx::Erro
     if let Some(actor) = &query.actor {
         statement = statement.bind(actor.clone());
     }
-    for number in
-        [query.from.map(Timestamp::ms), query.to.map(Timestamp::ms), query.before].into_iter().flatten()
+    for number in [query.from.map(Timestamp::ms), query.to.map(Timestamp::ms), query.before, query.after]
+        .into_iter()
+        .flatten()
     {
         statement = statement.bind(number);
     }
-    let rows = statement.bind(query.limit).fetch_all(store.read()).await?;
+    let mut rows = statement.bind(query.limit).fetch_all(store.read()).await?;
+    if query.after.is_some() {
+        rows.reverse();
+    }
     Ok(rows.into_iter().map(entry).collect())
 }
 

@@ -64,12 +64,11 @@ mod tests {
     use super::super::{Actor, Change, Query, append, list};
     use super::*;
     use crate::model::Timestamp;
-    use crate::store::DatabaseUrl;
+    use crate::store::testing::{Fresh, fresh, unlock_audit_trail};
 
     #[tokio::test]
     async fn a_forged_or_missing_entry_is_found() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(&DatabaseUrl::Sqlite(folder.path().join("x.db"))).await.unwrap();
+        let Fresh { store, folder: _folder } = fresh().await;
         assert_eq!(verify(&store).await.unwrap(), Verdict::Whole { entries: 0 });
         for n in 0..3 {
             let mut tx = store.begin().await.unwrap();
@@ -97,8 +96,7 @@ mod tests {
             run("UPDATE audit_log SET actor = 'x' WHERE id = 2").await.is_err(),
             "the trail is append-only"
         );
-        run("DROP TRIGGER audit_log_is_append_only_u").await.unwrap();
-        run("DROP TRIGGER audit_log_is_append_only_d").await.unwrap();
+        unlock_audit_trail(&store).await;
         run("UPDATE audit_log SET after = '{\"rate_per_minute\":9}' WHERE id = 2").await.unwrap();
         assert!(matches!(verify(&store).await.unwrap(), Verdict::Broken { id: 2, .. }));
         run("DELETE FROM audit_log WHERE id = 2").await.unwrap();

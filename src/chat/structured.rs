@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::{DEFAULT_ALIAS, message, request};
+use super::{call_default, message, request};
 use crate::limits::Admission;
 use crate::model::{Error, Usage};
 use crate::providers::{Answer, ChatRequest, Pool};
@@ -40,7 +40,7 @@ impl<T: DeserializeOwned> Wanted<T> {
     pub async fn ask(&self, pool: &Pool, admission: &Admission) -> Result<Got<T>, Error> {
         let mut messages = self.messages.clone();
         for last_try in [false, true] {
-            let reply = pool.call(admission, DEFAULT_ALIAS, self.request_with(&messages)).await?;
+            let reply = call_default(pool, admission, self.request_with(&messages)).await?;
             let Answer::Whole { completion, .. } = reply.answer else { return Err(Error::Internal) };
             let text = text_of(&completion);
             match self.read(&text) {

@@ -1,49 +1,21 @@
 //! One turn of a dashboard's chat: the model is called, its tools are run, until it answers in words.
 
 use futures::StreamExt as _;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::tools::Tools;
-use super::{DEFAULT_ALIAS, message, request};
+use super::{call_default, message, request};
 use crate::audit::Actor;
 use crate::directory::{Dashboard, Directory, Source};
 use crate::limits::{Admission, Sink};
-use crate::model::{Error, Usage};
+use crate::model::Error;
+use crate::model::answers::{Done, Said, Speaker};
 use crate::providers::{Answer, ChatRequest, Event, Events, Pool, ToolCallPart};
 
 /// Model calls a turn may take. The last is made without tools, so that it has to answer.
 const STEPS_MAX: u32 = 6;
 /// Tools that one step may ask for; more are not run.
 const CALLS_MAX: usize = 16;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Speaker {
-    User,
-    Assistant,
-}
-
-/// A message of the conversation so far.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Said {
-    #[schema(value_type = String, example = "user")]
-    pub role: Speaker,
-    pub content: String,
-}
-
-/// What a turn answers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
-pub struct Done {
-    /// The assistant's text.
-    pub message: String,
-    /// The upstream's id of the model that answered last.
-    pub model: String,
-    /// Model calls that the turn took.
-    pub steps: u32,
-    #[schema(value_type = Object)]
-    pub usage: Usage,
-}
 
 /// What is told while a turn runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,7 +61,7 @@ impl Turn {
             steps += 1;
             let offered = (steps < STEPS_MAX).then(|| ("tools", described.clone()));
             let request = request(&messages, offered, sink.is_some());
-            let reply = self.pool.call(admission, DEFAULT_ALIAS, request).await?;
+            let reply = call_default(&self.pool, admission, request).await?;
             // A step's words are set off from those of the step before.
             let gap = if text.is_empty() { "" } else { "\n\n" };
             let (words, calls) = match reply.answer {

@@ -1,11 +1,10 @@
 use super::*;
 use crate::clock::ManualClock;
 use crate::model::Timestamp;
-use crate::store::DatabaseUrl;
+use crate::store::testing::{Fresh, fresh};
 
 async fn directory() -> (Directory, tempfile::TempDir) {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(&DatabaseUrl::Sqlite(folder.path().join("x.db"))).await.unwrap();
+    let Fresh { store, folder } = fresh().await;
     let mut tx = store.begin().await.unwrap();
     for statement in [
         "INSERT INTO workspaces VALUES ('acme', 'Acme', 0, 0), ('globex', 'Globex', 0, 0)",

@@ -113,6 +113,20 @@ impl Caller {
         }
     }
 
+    /// # Errors
+    /// Forbidden to members who may not see the settings of this workspace; to others it doesn't exist.
+    pub fn may_see_settings_of(&self, workspace: &WorkspaceId) -> Result<(), Error> {
+        if self.settings_scope()?.contains(workspace) {
+            Ok(())
+        } else if self.belongs_to(workspace) {
+            Err(Error::Forbidden(format!(
+                "only admins and source-admins of workspace \"{workspace}\" may see this; ask an admin"
+            )))
+        } else {
+            Err(Error::no_such("workspace", workspace.as_str()))
+        }
+    }
+
     /// The workspace of what is not tied to a record: the session's selection or the key's own.
     ///
     /// # Errors
@@ -206,6 +220,8 @@ mod tests {
         let roles = [("acme", Role::SourceAdmin), ("globex", Role::Editor), ("hooli", Role::SourceAdmin)];
         let who = caller(false, &roles, session(None));
         assert_eq!(who.settings_scope(), Ok(Scope::Only(vec!["acme".into(), "hooli".into()])));
+        let status = |id: &str| who.may_see_settings_of(&id.into()).map_err(|error| error.status());
+        assert_eq!((status("acme"), status("globex"), status("other")), (Ok(()), Err(403), Err(404)));
         assert_eq!(caller(true, &[], session(None)).settings_scope(), Ok(Scope::All));
     }
 

@@ -4,7 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 use crate::clock::{Clock, ManualClock};
 use crate::model::{Role, Timestamp, UserId};
-use crate::store::{DatabaseUrl, Store};
+use crate::store::Store;
+use crate::store::testing::{Fresh, fresh};
 
 use super::{Identity, Passwords, new_user_id};
 
@@ -23,8 +24,7 @@ impl Site {
     }
 
     pub(crate) async fn open_in(production: bool) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(&DatabaseUrl::Sqlite(folder.path().join("x.db"))).await.unwrap();
+        let Fresh { store, folder } = fresh().await;
         let clock = ManualClock::new(Timestamp::parse_rfc3339("2026-09-20T10:00:00Z").unwrap());
         let identity = Identity::new(store.clone(), clock.clone(), production);
         Site { identity, store, clock, _folder: folder }

@@ -14,15 +14,16 @@ pub async fn rows(
     from: Day,
     to: Day,
 ) -> Result<Vec<UsageRow>, sqlx::Error> {
-    const OF_ONE: &str = "SELECT workspace_id, day, route, model, input_tokens, output_tokens, requests,
+    const OF_ONE: &str =
+        "SELECT workspace_id, CAST(day AS TEXT), route, model, input_tokens, output_tokens, requests,
             estimated_input_tokens, estimated_output_tokens
-        FROM llm_usage WHERE workspace_id = $1 AND day >= $2 AND day <= $3
+        FROM llm_usage WHERE workspace_id = $1 AND day >= date($2) AND day <= date($3)
         ORDER BY workspace_id, day, route, model";
     // The join makes it one index range a workspace instead of a scan of the whole ledger.
     const OF_ALL: &str =
-        "SELECT u.workspace_id, u.day, u.route, u.model, u.input_tokens, u.output_tokens, u.requests,
+        "SELECT u.workspace_id, CAST(u.day AS TEXT), u.route, u.model, u.input_tokens, u.output_tokens, u.requests,
             u.estimated_input_tokens, u.estimated_output_tokens
-        FROM workspaces w JOIN llm_usage u ON u.workspace_id = w.id AND u.day >= $1 AND u.day <= $2
+        FROM workspaces w JOIN llm_usage u ON u.workspace_id = w.id AND u.day >= date($1) AND u.day <= date($2)
         ORDER BY u.workspace_id, u.day, u.route, u.model";
     let query = match workspace {
         Some(workspace) => sqlx::query_as::<_, Columns>(OF_ONE).bind(workspace.as_str().to_owned()),

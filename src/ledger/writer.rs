@@ -1,7 +1,7 @@
 //! The one task that writes usage: it groups what arrives into one transaction and answers each
 //! caller when it is committed.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ impl Refused {
     }
 }
 
-type Refusals = HashMap<(WorkspaceId, Day, Refused), u64>;
+type Refusals = BTreeMap<(WorkspaceId, Day, Refused), u64>;
 
 #[derive(Clone)]
 pub(super) struct Writer {
@@ -163,11 +163,12 @@ async fn run(store: Store, mut queue: mpsc::Receiver<Job>, shared: Arc<Shared>, 
     }
 }
 
-/// What one transaction adds, each row once.
+/// What one transaction adds, each row once, in the order of their keys: writers of several replicas
+/// then lock rows in the same order.
 #[derive(Default)]
 struct Group {
-    usage: HashMap<(WorkspaceId, Route, String), (StepUsage, u64)>,
-    by_user: HashMap<(WorkspaceId, UserId), (StepUsage, u64)>,
+    usage: BTreeMap<(WorkspaceId, Route, String), (StepUsage, u64)>,
+    by_user: BTreeMap<(WorkspaceId, UserId), (StepUsage, u64)>,
     refusals: Refusals,
     window_rows: Vec<WindowRow>,
     day: String,
@@ -213,12 +214,12 @@ impl Group {
     }
 
     async fn write(&self, store: &Store) -> Result<(), sqlx::Error> {
-        let mut tx = store.begin().await?;
+        let mut tx = store.begin_counting().await?;
         for ((workspace, route, model), (sum, requests)) in &self.usage {
             sqlx::query(
                 "INSERT INTO llm_usage (workspace_id, day, route, model, input_tokens, output_tokens, requests,
                                         estimated_input_tokens, estimated_output_tokens)
-                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+                 VALUES ($1, date($2), $3, $4, $5, $6, $7, $8, $9)
                  ON CONFLICT (workspace_id, day, route, model) DO UPDATE SET
                    input_tokens = llm_usage.input_tokens + excluded.input_tokens,
                    output_tokens = llm_usage.output_tokens + excluded.output_tokens,
@@ -241,7 +242,7 @@ impl Group {
         for ((workspace, user), (sum, requests)) in &self.by_user {
             sqlx::query(
                 "INSERT INTO llm_usage_by_user (workspace_id, day, user_id, input_tokens, output_tokens, requests)
-                 VALUES ($1, $2, $3, $4, $5, $6)
+                 VALUES ($1, date($2), $3, $4, $5, $6)
                  ON CONFLICT (workspace_id, day, user_id) DO UPDATE SET
                    input_tokens = llm_usage_by_user.input_tokens + excluded.input_tokens,
                    output_tokens = llm_usage_by_user.output_tokens + excluded.output_tokens,
@@ -259,7 +260,7 @@ impl Group {
         window_row::insert(&mut tx, &self.window_rows).await?;
         for ((workspace, day, kind), refused) in &self.refusals {
             sqlx::query(
-                "INSERT INTO llm_refusals (workspace_id, day, kind, refused) VALUES ($1, $2, $3, $4)
+                "INSERT INTO llm_refusals (workspace_id, day, kind, refused) VALUES ($1, date($2), $3, $4)
                  ON CONFLICT (workspace_id, day, kind) DO UPDATE SET refused = llm_refusals.refused + excluded.refused",
             )
             .bind(workspace.as_str().to_owned())

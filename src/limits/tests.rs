@@ -9,9 +9,10 @@ use super::*;
 use crate::audit::Actor;
 use crate::clock::ManualClock;
 use crate::ledger::{Ledger, StepUsage, read};
-use crate::model::limit::{Defaults, LimitChange};
+use crate::model::limit::{Defaults, Edit, LimitChange, Overrides};
 use crate::model::{Error, Limit, Refusal, Route, Setting, Timestamp, Usage, WorkspaceId};
-use crate::store::{DatabaseUrl, Store};
+use crate::store::Store;
+use crate::store::testing::{Fresh, fresh};
 
 struct Gate {
     limiter: Limiter,
@@ -22,8 +23,7 @@ struct Gate {
 }
 
 async fn gate(rate: u64, budget: u64, mode: BudgetMode) -> Gate {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(&DatabaseUrl::Sqlite(folder.path().join("x.db"))).await.unwrap();
+    let Fresh { store, folder } = fresh().await;
     run(&store, "INSERT INTO workspaces (id, name, created_at_ms) VALUES ('acme', 'Acme', 0)").await;
     let clock = ManualClock::new(Timestamp::parse_rfc3339("2026-09-20T10:00:00Z").unwrap());
     let ledger = Ledger::start(store.clone(), clock.clone());
@@ -223,4 +223,22 @@ async fn a_change_is_audited_once_and_an_unknown_workspace_is_refused() {
     assert_eq!(entries[0].after["rate_per_minute"], 5);
     let unknown = overrides::change(&gate.store, Timestamp(0), &Actor::Cli, &"nope".into(), set).await;
     assert!(matches!(unknown, Err(Error::NotFound(_))));
+}
+
+#[tokio::test]
+async fn an_edit_of_what_has_changed_since_is_a_conflict_and_changes_nothing() {
+    let gate = gate(20, 0, BudgetMode::Gate).await;
+    let (workspace, at) = (WorkspaceId::from("acme"), Timestamp(0));
+    let rate = |rate| Overrides { rate, budget: Setting::Inherit };
+    let edit = |seen, wanted| Edit { seen: rate(seen), wanted: rate(wanted) };
+    let first = edit(Setting::Inherit, Setting::Value(5));
+    let after = overrides::edit(&gate.store, at, &Actor::Cli, &workspace, first).await.unwrap();
+    assert_eq!(after, rate(Setting::Value(5)));
+    let late = edit(Setting::Inherit, Setting::Disabled);
+    let refused = overrides::edit(&gate.store, at, &Actor::Cli, &workspace, late).await.unwrap_err();
+    assert_eq!(refused.status(), 409);
+    let now = overrides::current(&gate.store, &workspace, at.day()).await.unwrap();
+    assert_eq!(now.overrides, rate(Setting::Value(5)));
+    let unknown = overrides::edit(&gate.store, at, &Actor::Cli, &"nope".into(), first).await.unwrap_err();
+    assert_eq!(unknown.status(), 404);
 }

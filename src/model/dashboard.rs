@@ -37,10 +37,32 @@ impl SourceKind {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "server", derive(utoipa::ToSchema))]
+#[serde(from = "NamedColumn")]
 pub struct Column {
     pub name: String,
-    #[serde(rename = "type", default = "text_type")]
+    #[serde(rename = "type")]
     pub kind: String,
+}
+
+/// A column as it is written: a bare name means type `text`.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum NamedColumn {
+    Bare(String),
+    Full {
+        name: String,
+        #[serde(rename = "type", default = "text_type")]
+        kind: String,
+    },
+}
+
+impl From<NamedColumn> for Column {
+    fn from(column: NamedColumn) -> Self {
+        match column {
+            NamedColumn::Bare(name) => Column { name, kind: text_type() },
+            NamedColumn::Full { name, kind } => Column { name, kind },
+        }
+    }
 }
 
 fn text_type() -> String {
@@ -214,6 +236,13 @@ mod tests {
             "query":{"column":"amount","aggregate":"sum","group_by":"day"}},
             {"id":"x","kind":"table","title":"C","query":{"column":"day","aggregate":null}}]}"#;
         assert_eq!(spec(json), Ok(()));
+    }
+
+    #[test]
+    fn a_bare_columns_type_is_text() {
+        let columns: Vec<Column> =
+            serde_json::from_str(r#"["a", {"name":"b"}, {"name":"c","type":"date","x":1}]"#).unwrap();
+        assert_eq!(columns.iter().map(|c| c.kind.as_str()).collect::<Vec<_>>(), ["text", "text", "date"]);
     }
 
     #[test]

@@ -1,6 +1,10 @@
 //! What limits are, and the one place that says which applies.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
+
+use super::fmt::thousands;
 
 /// The largest rate, in requests a minute: what a 32-bit column holds.
 pub const RATE_MAX: u64 = 2_147_483_647;
@@ -144,6 +148,45 @@ impl LimitChange {
     }
 }
 
+/// A change by someone who has seen the settings: what they saw, and what they want instead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Edit {
+    pub seen: Overrides,
+    pub wanted: Overrides,
+}
+
+impl Edit {
+    /// The change to make to the settings as they are `now`: of what the person didn't touch, none.
+    ///
+    /// # Errors
+    /// The sentence to tell them, where someone else has changed meanwhile what they touched.
+    pub fn onto(self, now: Overrides) -> Result<LimitChange, String> {
+        let of = |name: &str, seen: Setting, wanted: Setting, now: Setting| match wanted {
+            wanted if wanted == seen => Ok(None),
+            wanted if now == seen || now == wanted => Ok(Some(wanted)),
+            _ => Err(format!(
+                "the {name} was changed meanwhile, from {seen} to {now}, and your change to {wanted} was not \
+                 saved; look at it again and save again if you still want it"
+            )),
+        };
+        Ok(LimitChange {
+            rate: of("rate per user", self.seen.rate, self.wanted.rate, now.rate)?,
+            budget: of("daily token budget", self.seen.budget, self.wanted.budget, now.budget)?,
+        })
+    }
+}
+
+/// `inherit`, `disabled` or the number, as sentences have it.
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Setting::Inherit => f.write_str("inherit"),
+            Setting::Disabled => f.write_str("disabled"),
+            Setting::Value(n) => f.write_str(&thousands(*n)),
+        }
+    }
+}
+
 /// A limit as a person or a program gives it: a whole number from 0 to `max`, or `inherit`.
 ///
 /// # Errors
@@ -199,6 +242,28 @@ mod tests {
             Setting::Value(5).resolve(environment),
             Effective { limit: Limit::Of(5), from: Origin::Override }
         );
+    }
+
+    #[test]
+    fn an_edit_overwrites_nothing_unseen() {
+        let settings = |rate, budget| Overrides { rate, budget };
+        let (inherit, five, six) = (Setting::Inherit, Setting::Value(5), Setting::Value(6_000));
+        let edit = Edit { seen: settings(inherit, inherit), wanted: settings(five, inherit) };
+        let change = LimitChange { rate: Some(five), budget: None };
+        assert_eq!(edit.onto(settings(inherit, inherit)), Ok(change));
+        assert_eq!(
+            edit.onto(settings(inherit, six)),
+            Ok(change),
+            "what wasn't touched stays as others set it"
+        );
+        assert_eq!(edit.onto(settings(five, inherit)), Ok(change), "two who want the same don't disagree");
+        let conflict = edit.onto(settings(six, inherit)).unwrap_err();
+        assert!(
+            conflict.starts_with("the rate per user was changed meanwhile, from inherit to 6,000"),
+            "{conflict}"
+        );
+        let untouched = Edit { seen: settings(five, six), wanted: settings(five, six) };
+        assert!(untouched.onto(settings(six, inherit)).unwrap().is_empty());
     }
 
     #[test]

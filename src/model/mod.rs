@@ -4,12 +4,15 @@
 //! API, the pages and the command line cannot say different things about the same decision.
 
 pub mod access;
+pub mod answers;
 pub mod dashboard;
 pub mod decision;
 pub mod error;
+pub mod figures;
 pub mod fmt;
 pub mod ids;
 pub mod limit;
+pub mod limit_form;
 pub mod reports;
 pub mod time;
 
@@ -23,7 +26,7 @@ pub use time::{Day, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// Where in the ledger a model request is entered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Route {
     Generate,

@@ -23,6 +23,11 @@ impl LimitRow {
         LimitRow { r#override: own, effective: effective.limit.number(), from: effective.from }
     }
 
+    /// The workspace's own setting.
+    pub fn setting(&self) -> super::Setting {
+        super::Setting::from_stored(self.r#override.map(|n| i64::try_from(n).unwrap_or(i64::MAX)))
+    }
+
     pub fn is_disabled(&self) -> bool {
         self.effective == 0
     }
@@ -210,6 +215,31 @@ pub struct Change {
     pub field: String,
     pub before: String,
     pub after: String,
+}
+
+/// What a page of the audit trail asks for; what is empty doesn't matter.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AuditQuery {
+    pub workspace: String,
+    /// An e-mail address, `cli`, `apply` or `system`.
+    pub actor: String,
+    /// UTC days, inclusive, as `YYYY-MM-DD`.
+    pub from: String,
+    pub to: String,
+    /// Entries older than this id, or the ones next newer than that.
+    pub before: Option<i64>,
+    pub after: Option<i64>,
+}
+
+/// A page of the audit trail, newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditPage {
+    pub lines: Vec<AuditLine>,
+    /// The page of newer entries is asked for with this as `after`, if there is one.
+    pub newer: Option<i64>,
+    /// The page of older entries is asked for with this as `before`, if there is one.
+    pub older: Option<i64>,
 }
 
 /// A row of `GET /api/admin/usage`.

@@ -10,6 +10,8 @@ use time::macros::format_description;
 const RFC3339_MS: &[BorrowedFormatItem<'_>] =
     format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
 const YMD: &[BorrowedFormatItem<'_>] = format_description!("[year]-[month]-[day]");
+const MINUTE: &[BorrowedFormatItem<'_>] = format_description!("[year]-[month]-[day] [hour]:[minute]");
+const MONTH_DAY: &[BorrowedFormatItem<'_>] = format_description!("[month repr:short] [day padding:none]");
 const MS_PER_DAY: i64 = 86_400_000;
 
 /// Unix time in milliseconds, UTC. JSON has it as RFC 3339 with milliseconds.
@@ -41,6 +43,11 @@ impl Timestamp {
     /// `2026-09-20T10:00:03.000Z`
     pub fn rfc3339(self) -> String {
         self.date_time().format(RFC3339_MS).unwrap_or_default()
+    }
+
+    /// `2026-09-20 10:00`, UTC, as pages show it.
+    pub fn minute(self) -> String {
+        self.date_time().format(MINUTE).unwrap_or_default()
     }
 
     pub fn parse_rfc3339(text: &str) -> Option<Self> {
@@ -96,6 +103,11 @@ impl Day {
         self.start().date_time().format(YMD).unwrap_or_default()
     }
 
+    /// `Sep 20`
+    pub fn month_day(self) -> String {
+        self.start().date_time().format(MONTH_DAY).unwrap_or_default()
+    }
+
     pub fn parse(text: &str) -> Option<Day> {
         let date = time::Date::parse(text, YMD).ok()?;
         Some(Day(date.midnight().assume_utc().unix_timestamp().div_euclid(86_400)))
@@ -130,6 +142,10 @@ mod tests {
         let at = Timestamp::parse_rfc3339("2026-09-20T10:00:03Z").unwrap();
         assert_eq!(at.rfc3339(), "2026-09-20T10:00:03.000Z");
         assert_eq!(Timestamp(at.0 + 7).rfc3339(), "2026-09-20T10:00:03.007Z");
+        assert_eq!(
+            (at.minute(), Day::parse("2026-09-02").unwrap().month_day()),
+            ("2026-09-20 10:00".into(), "Sep 2".into())
+        );
     }
 
     #[test]

@@ -9,6 +9,7 @@ use sqlx::FromRow;
 use super::book::{CandidateId, Limits};
 use super::link::Target;
 use super::{OpenError, SecretKey};
+use crate::config::SingleModel;
 use crate::store::{Store, to_u64};
 
 /// The alias that the three `/api` routes ask for.
@@ -30,21 +31,6 @@ pub struct PoolConfig {
     pub demo: bool,
     /// `PROVIDER_DAILY_REQUEST_CAP_<PLATFORM>` by what stands for `<PLATFORM>`; 0 disables.
     pub caps: HashMap<String, u64>,
-}
-
-/// `LLM_PLATFORM`, `LLM_BASE_URL`, `LLM_API_KEY` and `LLM_MODEL`.
-#[derive(Clone)]
-pub struct SingleModel {
-    pub platform: String,
-    pub base_url: String,
-    pub api_key: String,
-    pub model: String,
-}
-
-impl std::fmt::Debug for SingleModel {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "SingleModel({}/{} at {})", self.platform, self.model, self.base_url)
-    }
 }
 
 impl PoolConfig {

@@ -35,7 +35,7 @@ mod wire;
 
 pub use book::{CandidateId, Gauge, Kind, Limits};
 pub use call::{Answer, CallError, Event, Events, Failure, Piece, Reply, ToolCallPart};
-pub use catalog::{DEFAULT_ALIAS, ModelRow, PoolConfig, SingleModel, cap_name};
+pub use catalog::{DEFAULT_ALIAS, ModelRow, PoolConfig, cap_name};
 pub use cooldown::{Cooldown, Reason, UNTIL_CHANGED};
 pub use demo::{DEMO_MODEL, DEMO_PLATFORM, DemoModel, Pace};
 pub use headers::{LimitHeaders, WindowHeaders};

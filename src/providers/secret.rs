@@ -61,6 +61,11 @@ impl SecretKey {
         if let Some(key) = load(path)? {
             return Ok(key);
         }
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            std::fs::create_dir_all(folder).map_err(|error| {
+                format!("the folder of the secret key's file {shown} can't be created: {error}")
+            })?;
+        }
         let draft = path.with_extension(format!("{:016x}.new", rand::random::<u64>()));
         let made = write_new(&draft, &Self(rand::random())).and_then(|()| std::fs::hard_link(&draft, path));
         // A draft that can't be removed holds a key that nothing was sealed under, or the key itself with its mode.

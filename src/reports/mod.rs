@@ -4,6 +4,8 @@
 //! that enforcement uses, so a page can't disagree with a refusal.
 
 mod audit_lines;
+mod audit_page;
+mod figures;
 mod workspace;
 mod workspaces;
 
@@ -14,6 +16,7 @@ use crate::model::{Day, Setting, WorkspaceId};
 use crate::store::{Store, to_u64};
 
 pub use audit_lines::line as audit_line;
+pub use figures::figures;
 
 #[derive(Clone)]
 pub struct Reports {

@@ -63,7 +63,7 @@ impl Reports {
         let rows: Vec<(Option<String>, i64, i64)> = sqlx::query_as(
             "SELECT p.email, u.input_tokens + u.output_tokens, u.requests
              FROM llm_usage_by_user u LEFT JOIN users p ON p.id = u.user_id
-             WHERE u.workspace_id = $1 AND u.day = $2
+             WHERE u.workspace_id = $1 AND u.day = date($2)
              ORDER BY u.input_tokens + u.output_tokens DESC, u.user_id LIMIT $3",
         )
         .bind(workspace.as_str().to_owned())

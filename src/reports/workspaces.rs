@@ -7,6 +7,7 @@ use sqlx::query::QueryAs;
 use sqlx::{Any, AssertSqlSafe};
 
 use super::{Columns, Reports, Scope};
+use crate::model::ids::is_id;
 use crate::model::reports::{
     NEAR_PERCENT, PAGE_SIZE, Totals, WorkspaceFilter, WorkspaceListRow, WorkspaceRow, WorkspaceSort,
     WorkspacesPage, WorkspacesQuery,
@@ -26,13 +27,13 @@ const TODAY: &str = "WITH today AS (
     LEFT JOIN (
         SELECT workspace_id, CAST(SUM(input_tokens) AS BIGINT) AS input, CAST(SUM(output_tokens) AS BIGINT) AS output,
             CAST(SUM(requests) AS BIGINT) AS requests
-        FROM llm_usage WHERE day = $1 GROUP BY workspace_id
+        FROM llm_usage WHERE day = date($1) GROUP BY workspace_id
     ) u ON u.workspace_id = w.id
     LEFT JOIN (
         SELECT workspace_id,
             CAST(SUM(CASE WHEN kind = 'rate' THEN refused ELSE 0 END) AS BIGINT) AS rate,
             CAST(SUM(CASE WHEN kind = 'budget' THEN refused ELSE 0 END) AS BIGINT) AS budget
-        FROM llm_refusals WHERE day = $1 GROUP BY workspace_id
+        FROM llm_refusals WHERE day = date($1) GROUP BY workspace_id
     ) r ON r.workspace_id = w.id
     {scope}
 )";
@@ -108,6 +109,9 @@ impl Reports {
     /// # Errors
     /// `NotFound` for one that doesn't exist.
     pub async fn workspace_row(&self, workspace: &WorkspaceId) -> Result<WorkspaceRow, Error> {
+        if !is_id(workspace.as_str()) {
+            return Err(Error::no_such("workspace", workspace.as_str()));
+        }
         let rows = self.workspace_rows(&Scope::Only(vec![workspace.clone()])).await?;
         rows.into_iter().next().ok_or_else(|| Error::no_such("workspace", workspace.as_str()))
     }
@@ -212,8 +216,8 @@ impl Reports {
         let ids: Vec<WorkspaceId> = rows.iter().map(|row| row.id.clone()).collect();
         let list = statement.list(&ids);
         statement.push(&format!(
-            "SELECT workspace_id, day, CAST(SUM(input_tokens + output_tokens) AS BIGINT) FROM llm_usage
-             WHERE workspace_id IN ({list}) AND day >= {from} AND day <= {to} GROUP BY workspace_id, day"
+            "SELECT workspace_id, CAST(day AS TEXT), CAST(SUM(input_tokens + output_tokens) AS BIGINT) FROM llm_usage
+             WHERE workspace_id IN ({list}) AND day >= date({from}) AND day <= date({to}) GROUP BY workspace_id, day"
         ));
         let sums: Vec<(String, String, i64)> = statement.query().fetch_all(self.store.read()).await?;
         let mut weeks: HashMap<WorkspaceId, Vec<u64>> = HashMap::new();
@@ -255,7 +259,7 @@ fn order(sort: WorkspaceSort) -> &'static str {
 /// A pattern that finds `text` anywhere, its own `%`, `_` and `\` taken as they are.
 fn like(text: &str) -> String {
     let mut pattern = String::from("%");
-    for c in text.to_lowercase().chars().take(200) {
+    for c in text.to_lowercase().chars().filter(|c| !c.is_control()).take(200) {
         if matches!(c, '%' | '_' | '\\') {
             pattern.push('\\');
         }

@@ -9,11 +9,29 @@ pub(crate) fn Field(
     #[prop(default = "text")]
     kind: &'static str,
     #[prop(default = "off")] autocomplete: &'static str,
+    /// What is accepted.
+    #[prop(optional)]
+    hint: Option<&'static str>,
 ) -> impl IntoView {
     view! {
         <div class="field">
             <label for=name>{label}</label>
-            <input id=name name=name type=kind autocomplete=autocomplete required />
+            <input
+                id=name
+                name=name
+                type=kind
+                autocomplete=autocomplete
+                aria-describedby=hint.map(|_| format!("{name}-hint"))
+                required
+            />
+            {hint
+                .map(|hint| {
+                    view! {
+                        <p class="hint" id=format!("{name}-hint")>
+                            {hint}
+                        </p>
+                    }
+                })}
         </div>
     }
 }

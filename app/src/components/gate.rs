@@ -4,7 +4,12 @@ use crate::components::{Brand, ThemeSwitch};
 
 /// A page outside the application's frame: one card in the middle.
 #[component]
-pub(crate) fn Gate(title: &'static str, children: Children) -> impl IntoView {
+pub(crate) fn Gate(
+    /// None where what is inside has a heading.
+    #[prop(optional)]
+    title: Option<&'static str>,
+    children: Children,
+) -> impl IntoView {
     view! {
         <div class="gate">
             <header>
@@ -12,7 +17,7 @@ pub(crate) fn Gate(title: &'static str, children: Children) -> impl IntoView {
                 <ThemeSwitch />
             </header>
             <main class="card">
-                <h1>{title}</h1>
+                {title.map(|title| view! { <h1>{title}</h1> })}
                 {children()}
             </main>
         </div>

@@ -1,10 +1,6 @@
-use std::collections::BTreeMap;
-
-use sqlx::{Column as _, Row as _};
-
 use super::*;
 use crate::clock::ManualClock;
-use crate::store::DatabaseUrl;
+use crate::store::testing::{Dump, Fresh, dump, fresh};
 
 fn secret_key() -> SecretKey {
     SecretKey::from_base64("MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=").unwrap()
@@ -16,12 +12,9 @@ pub(super) struct Site {
     _folder: tempfile::TempDir,
 }
 
-pub(super) type Dump = BTreeMap<String, Vec<String>>;
-
 impl Site {
     pub(super) async fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(&DatabaseUrl::Sqlite(folder.path().join("x.db"))).await.unwrap();
+        let Fresh { store, folder } = fresh().await;
         Site { store, clock: ManualClock::new(Timestamp(1_790_000_000_000)), _folder: folder }
     }
 
@@ -51,19 +44,7 @@ impl Site {
 
     /// Every row of every table.
     pub(super) async fn dump(&self) -> Dump {
-        let tables: Vec<String> = sqlx::query_scalar("SELECT name FROM sqlite_master WHERE type = 'table'")
-            .fetch_all(self.store.read())
-            .await
-            .unwrap();
-        let mut dump = Dump::new();
-        for table in tables.into_iter().filter(|table| !table.starts_with('_')) {
-            let sql = sqlx::AssertSqlSafe(format!("SELECT * FROM {table}"));
-            let rows = sqlx::query(sql).fetch_all(self.store.read()).await.unwrap();
-            let mut rows: Vec<String> = rows.iter().map(shown).collect();
-            rows.sort();
-            dump.insert(table, rows);
-        }
-        dump
+        dump(&self.store).await
     }
 
     /// All that a file decides: without usage, trail, ids that are drawn and who was removed.
@@ -81,7 +62,7 @@ impl Site {
             "SELECT id || workspace_id || source_id || name || managed FROM dashboards ORDER BY 1",
             "SELECT id || base_url || position || managed FROM platforms ORDER BY 1",
             "SELECT platform_id || label || position || managed FROM platform_keys ORDER BY 1",
-            "SELECT platform_id || model_id || alias || COALESCE(rpm, '') || priority || position || managed
+            "SELECT platform_id || model_id || alias || COALESCE(CAST(rpm AS TEXT), '') || priority || position || managed
              FROM platform_models ORDER BY 1",
         ] {
             state.push(sqlx::query_scalar(query).fetch_all(self.store.read()).await.unwrap());
@@ -104,20 +85,6 @@ impl Site {
             audit::list(&self.store, &audit::Query { limit: 200, ..Default::default() }).await.unwrap();
         entries.into_iter().rev().map(|e| (e.action, e.before, e.after)).collect()
     }
-}
-
-fn shown(row: &crate::store::Row) -> String {
-    let cells: Vec<String> = row
-        .columns()
-        .iter()
-        .map(|column| {
-            let at = column.ordinal();
-            let number = row.try_get::<Option<i64>, _>(at).map(|n| format!("{n:?}"));
-            let cell = number.or_else(|_| row.try_get::<Option<String>, _>(at).map(|t| format!("{t:?}")));
-            format!("{}={}", column.name(), cell.unwrap())
-        })
-        .collect();
-    cells.join(" ")
 }
 
 const A: &str = r#"

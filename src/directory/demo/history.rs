@@ -112,7 +112,7 @@ async fn add_day(
         sqlx::query(
             "INSERT INTO llm_usage (workspace_id, day, route, model, input_tokens, output_tokens, requests,
                estimated_output_tokens)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+             VALUES ($1, date($2), $3, $4, $5, $6, $7, $8)",
         )
         .bind(habit.workspace)
         .bind(&day)
@@ -129,7 +129,7 @@ async fn add_day(
     for (kind, refused) in [("rate", refused_rate), ("budget", refused_budget)] {
         if refused > 0 {
             sqlx::query(
-                "INSERT INTO llm_refusals (workspace_id, day, kind, refused) VALUES ($1, $2, $3, $4)",
+                "INSERT INTO llm_refusals (workspace_id, day, kind, refused) VALUES ($1, date($2), $3, $4)",
             )
             .bind(habit.workspace)
             .bind(&day)
@@ -191,7 +191,7 @@ async fn add_shares(
         let [input, output, requests] = if n == 0 { rest } else { share(*percent) };
         sqlx::query(
             "INSERT INTO llm_usage_by_user (workspace_id, day, user_id, input_tokens, output_tokens, requests)
-             VALUES ($1, $2, $3, $4, $5, $6)",
+             VALUES ($1, date($2), $3, $4, $5, $6)",
         )
         .bind(habit.workspace)
         .bind(day)

@@ -181,11 +181,10 @@ mod tests {
     use crate::clock::ManualClock;
     use crate::model::dashboard::{Column, Spec};
     use crate::model::{Day, Timestamp};
-    use crate::store::DatabaseUrl;
+    use crate::store::testing::{Fresh, fresh};
 
     async fn demo(now: Timestamp) -> (Store, tempfile::TempDir) {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(&DatabaseUrl::Sqlite(folder.path().join("x.db"))).await.unwrap();
+        let Fresh { store, folder } = fresh().await;
         let logins = make_demo(&store, &*ManualClock::new(now)).await.unwrap().unwrap();
         assert_eq!(logins.len(), PEOPLE.len());
         (store, folder)
@@ -209,8 +208,7 @@ mod tests {
         assert_eq!(number(&store, "SELECT COUNT(*) FROM audit_log WHERE action = 'demo.create'").await, 1);
         assert_eq!(number(&store, "SELECT COUNT(*) FROM users WHERE managed = 1").await, 0);
 
-        let folder = tempfile::tempdir().unwrap();
-        let own = Store::open(&DatabaseUrl::Sqlite(folder.path().join("x.db"))).await.unwrap();
+        let Fresh { store: own, folder: _own_folder } = fresh().await;
         let mut tx = own.begin().await.unwrap();
         sqlx::query("INSERT INTO users (id, email, created_at_ms) VALUES ('u', 'a@b', 0)")
             .execute(&mut *tx)
@@ -229,7 +227,7 @@ mod tests {
             let now = at(now);
             let (store, _folder) = demo(now).await;
             let days: Vec<String> = sqlx::query_scalar(
-                "SELECT DISTINCT day FROM llm_usage WHERE workspace_id = 'meadow' ORDER BY day",
+                "SELECT DISTINCT CAST(day AS TEXT) FROM llm_usage WHERE workspace_id = 'meadow' ORDER BY 1",
             )
             .fetch_all(store.read())
             .await
@@ -238,7 +236,7 @@ mod tests {
             assert_eq!(Day::parse(&days[29]), Some(now.day()));
             let sums = |table| {
                 format!(
-                    "SELECT workspace_id, day, CAST(SUM(input_tokens) AS BIGINT), CAST(SUM(output_tokens) AS BIGINT),
+                    "SELECT workspace_id, CAST(day AS TEXT), CAST(SUM(input_tokens) AS BIGINT), CAST(SUM(output_tokens) AS BIGINT),
                      CAST(SUM(requests) AS BIGINT) FROM {table} GROUP BY workspace_id, day ORDER BY 1, 2"
                 )
             };

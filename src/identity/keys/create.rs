@@ -84,6 +84,7 @@ impl Identity {
         caller: &Caller,
         workspace: &WorkspaceId,
         name: &str,
+        expires_at: Option<Timestamp>,
     ) -> Result<CreatedKey, Error> {
         if matches!(caller.via, Via::Key { .. }) {
             return Err(Error::Forbidden("an API key can't make another; sign in instead".into()));
@@ -92,8 +93,7 @@ impl Identity {
             return Err(Error::no_such("workspace", workspace.as_str()));
         }
         caller.may_call_models(workspace)?;
-        self.create_key(&caller.actor(), NewKey { email: &caller.email, workspace, name, expires_at: None })
-            .await
+        self.create_key(&caller.actor(), NewKey { email: &caller.email, workspace, name, expires_at }).await
     }
 }
 
@@ -168,7 +168,10 @@ mod tests {
         let key = create(&site, "ada@example.com", "acme").await.unwrap().key;
         let mut ada = site.identity.caller_of_key(&key).await.unwrap().unwrap();
         let own = async |caller: &Caller, workspace: &str| {
-            site.identity.create_own_key(caller, &workspace.into(), "mine").await.map_err(|e| e.status())
+            site.identity
+                .create_own_key(caller, &workspace.into(), "mine", None)
+                .await
+                .map_err(|e| e.status())
         };
         assert_eq!(own(&ada, "acme").await.err(), Some(403));
         ada.via = Via::Session { selected: None };

@@ -17,12 +17,13 @@ use tokio::sync::Semaphore;
 
 use super::*;
 use crate::clock::{Clock as _, ManualClock};
+use crate::config::SingleModel;
 use crate::ledger::{StepUsage, WindowKind, WindowRow, window_row};
 use crate::model::{Timestamp, Usage};
 use crate::providers::{
-    CandidateId, Event, Limits, Piece, QuotaRow, Sent, SingleModel, StatedLimits, Target, UNTIL_CHANGED,
+    CandidateId, Event, Limits, Piece, QuotaRow, Sent, StatedLimits, Target, UNTIL_CHANGED,
 };
-use crate::store::DatabaseUrl;
+use crate::store::testing::{Fresh, fresh};
 
 /// How the scripted provider behaves for a key.
 #[derive(Clone)]
@@ -196,8 +197,7 @@ impl Site {
     }
 
     async fn with(config: PoolConfig, lines: &[Line]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(&DatabaseUrl::Sqlite(folder.path().join("x.db"))).await.unwrap();
+        let Fresh { store, folder } = fresh().await;
         apply(&store, lines).await;
         let clock = ManualClock::new(Timestamp::parse_rfc3339("2026-09-20T10:00:00.123Z").unwrap());
         let provider = Arc::new(Provider {
