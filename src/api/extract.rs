@@ -13,6 +13,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::respond::ApiError;
 use crate::model::Error;
+use crate::model::error::shown;
 
 /// The largest body of `/api/*`, in bytes.
 const BODY_MAX: usize = 1 << 20;
@@ -153,7 +154,7 @@ fn invalid(path: &str, found: &str) -> Fault {
         return at(field, "is missing");
     }
     if let Some(field) = quoted("unknown field `") {
-        return at(field, "is not a field of this request");
+        return at(shown(&field, 100), "is not a field of this request");
     }
     if let Some(field) = quoted("duplicate field `") {
         return at(field, "is there twice; send it once");

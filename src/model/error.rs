@@ -113,9 +113,14 @@ impl Error {
 
     /// The same words whether the record doesn't exist or belongs to a workspace that the caller isn't in.
     pub fn no_such(what: &str, id: &str) -> Self {
-        let shown: String = id.chars().take(128).collect();
+        let shown = shown(id, 128);
         Error::NotFound(format!("there is no {what} \"{shown}\" that you can see; check its id"))
     }
+}
+
+/// What someone sent, as a part of a sentence: on its line, and not without end.
+pub fn shown(text: &str, longest: usize) -> String {
+    text.chars().filter(|c| !c.is_control()).take(longest).collect()
 }
 
 impl From<Refusal> for Error {

@@ -8,6 +8,7 @@ use http::HeaderValue;
 use serde_json::Value;
 
 use crate::ledger::StepUsage;
+use crate::model::error::shown;
 use crate::model::{Error, Rejection};
 
 /// What a call of the pool answers.
@@ -108,7 +109,7 @@ impl From<CallError> for Error {
         match error {
             CallError::UnknownModel { asked } => Error::NotFound(format!(
                 "there is no model \"{}\"; GET /v1/models lists those that can be asked for",
-                asked.chars().take(200).collect::<String>()
+                shown(&asked, 200)
             )),
             CallError::NoRoom { message, retry_after_ms } => {
                 Error::NoRoom { message, retry_after_s: retry_after_ms.div_ceil(1000).max(1) }
