@@ -30,6 +30,10 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByLabel("Workspace", { exact: true }).fill("logged-3");
       await page.getByRole("button", { name: "Filter" }).click();
       await expect(times).toHaveCount(1);
+      await expect(page.getByText("No entry fits.")).toBeHidden();
+      await page.getByLabel("Workspace", { exact: true }).fill("nowhere");
+      await page.getByRole("button", { name: "Filter" }).click();
+      await expect(page.getByText("No entry fits.")).toBeVisible();
     });
   });
 }

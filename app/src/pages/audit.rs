@@ -131,9 +131,11 @@ fn Entries(page: Page, query: AuditQuery) -> impl IntoView {
                 </For>
             </tbody>
         </table>
-        <p class="empty dim" hidden=move || !shown.read().lines.is_empty()>
-            "No entry fits. Take a filter away, or look further back."
-        </p>
+        {move || {
+            shown.read().lines.is_empty().then(|| {
+                view! { <p class="no-entry dim">"No entry fits. Take a filter away, or look further back."</p> }
+            })
+        }}
         {pager}
     }
     .into_any()
