@@ -22,6 +22,8 @@ pub mod ledger;
 #[cfg(feature = "server")]
 pub mod limits;
 #[cfg(feature = "server")]
+pub mod listen;
+#[cfg(feature = "server")]
 pub mod providers;
 #[cfg(feature = "server")]
 pub mod reports;

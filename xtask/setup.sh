@@ -90,6 +90,19 @@ need_npm_packages() {
   (cd "$1" && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm ci --silent) >&2
 }
 
+# need_python_packages FILE: exactly what it names, in an environment of its own below target/, which is then
+# $python_environment.
+need_python_packages() {
+  python_environment="$PWD/target/tools/python"
+  cmp -s "$1" "$python_environment/installed.txt" && return
+  python3 -c 'import ensurepip, venv' 2>/dev/null || need_packages "the tests of clients" python3 python3-venv
+  say "installing the Python packages of $1 (a minute or two, once)"
+  rm -rf "$python_environment"
+  python3 -m venv "$python_environment"
+  "$python_environment/bin/pip" install --quiet --disable-pip-version-check -r "$1" >&2
+  cp "$1" "$python_environment/installed.txt"
+}
+
 need_nextest() {
   cargo nextest --version >/dev/null 2>&1 && return
   say "installing cargo-nextest, the test runner (some minutes, once)"

@@ -7,14 +7,17 @@ use std::process::ExitCode;
 use std::thread;
 
 use clap::Parser as _;
+use clap::error::ErrorKind;
 use commands::{Cli, Failure};
 
 /// Rendering a page with resources waits on other tasks; with one worker it can wait for itself.
 const FEWEST_WORKERS: usize = 2;
 
 fn main() -> ExitCode {
-    // Ends with exit code 2 where the arguments are wrong.
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return told(&error),
+    };
     let workers = thread::available_parallelism().map_or(FEWEST_WORKERS, NonZero::get).max(FEWEST_WORKERS);
     let runtime =
         match tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build() {
@@ -37,4 +40,22 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Help and version as they were asked for; a fault in the arguments in one line, and with exit code 2.
+fn told(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let _ = error.print();
+    } else {
+        eprintln!("tollkeeper: {}", in_one_line(&error.to_string()));
+    }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+}
+
+/// clap's message goes up to its first empty line; then come usage and hints.
+fn in_one_line(message: &str) -> String {
+    let message = message.strip_prefix("error: ").unwrap_or(message);
+    let lines = message.lines().take_while(|line| !line.trim().is_empty());
+    let line: Vec<&str> = lines.map(str::trim).collect();
+    format!("{}; --help says what is taken", line.join(" "))
 }

@@ -30,6 +30,10 @@ for (const javaScriptEnabled of [true, false]) {
       await page.getByLabel("Workspace", { exact: true }).fill("logged-3");
       await page.getByRole("button", { name: "Filter" }).click();
       await expect(times).toHaveCount(1);
+      await expect(page.getByText("No entry fits.")).toBeHidden();
+      await page.getByLabel("Workspace", { exact: true }).fill("nowhere");
+      await page.getByRole("button", { name: "Filter" }).click();
+      await expect(page.getByText("No entry fits.")).toBeVisible();
     });
   });
 }
@@ -39,7 +43,7 @@ test("a new entry shows without reload", async ({ page, context, signIn, hydrate
   await hydrated(page);
   await expect(page.getByRole("rowheader")).toHaveCount(1);
   await context.request.put("/api/admin/workspaces/logged-1/limits", { data: { daily_token_budget: 1234567 } });
-  await expect(page.getByRole("row").nth(1)).toContainText("inherit changed to →1,234,567");
+  await expect(page.getByRole("row").nth(1)).toContainText("inherit changed to → 1,234,567");
 });
 
 test("what is no day is told", async ({ page, signIn, consoleGuard }) => {

@@ -13,7 +13,7 @@ const path = (id: string) => `/settings/workspaces/${id}`;
 const rate = (page: Page) => page.getByRole("group", { name: "Rate per user" });
 const budget = (page: Page) => page.getByRole("group", { name: "Daily token budget" });
 const save = (page: Page) => page.getByRole("button", { name: "Save change" });
-const log = (page: Page) => page.getByRole("region", { name: "Audit" }).getByRole("listitem");
+const log = (page: Page) => page.getByRole("region", { name: "Audit" }).locator("ol > li");
 
 test("an admin sets an override, sees before and after and the audit line, and clears it", async ({ page, signIn, hydrated }) => {
   await signIn(page, people.admin, path("own-main"));
@@ -25,7 +25,7 @@ test("an admin sets an override, sees before and after and the audit line, and c
   // A number is typed to override.
   await page.getByRole("textbox", { name: "Requests per minute" }).fill("1,060");
   await expect(rate(page).getByRole("radio", { name: "Override" })).toBeChecked();
-  await expect(page.getByText("inherit 20 changed to → 1,060")).toBeVisible();
+  await expect(page.getByText("Rate per user inherit 20 changed to → 1,060")).toBeVisible();
   await save(page).click();
   await expect(page.getByRole("status").filter({ hasText: "Saved" })).toContainText("inherit");
   await expect(log(page).first()).toContainText("admin@demo.local");
@@ -35,7 +35,7 @@ test("an admin sets an override, sees before and after and the audit line, and c
 
   await rate(page).getByRole("radio", { name: "Inherit 20" }).check();
   await save(page).click();
-  await expect(log(page)).toHaveCount(3);
+  await expect(log(page).first()).toContainText("1,060 changed to → inherit");
   await expect(page.getByText("20 / min")).toBeVisible();
   await page.reload();
   await expect(rate(page).getByRole("radio", { name: "Inherit 20" })).toBeChecked();
@@ -84,7 +84,7 @@ test("a change by someone else is not overwritten", async ({ page, context, sign
   await expect(page.getByText("The settings were changed meanwhile: rate per user 5")).toBeVisible();
   await expect(number).toHaveValue("7");
   await expect(page.getByText("5 / min")).toBeVisible();
-  await expect(log(page)).toHaveCount(2);
+  await expect(log(page).first()).toContainText("inherit changed to → 5");
   await page.getByRole("button", { name: "Load them" }).click();
   await expect(number).toHaveValue("5");
   // Untouched, the form goes along.
@@ -114,7 +114,7 @@ test("a source-admin sees the numbers and no form", async ({ page, signIn, hydra
   await expect(page.getByRole("img", { name: /^Tokens a day/ })).toBeVisible();
   await expect(page.getByRole("radio")).toHaveCount(0);
   await expect(save(page)).toHaveCount(0);
-  await expect(log(page).first()).toBeVisible();
+  await expect(page.getByRole("region", { name: "Audit" })).toBeVisible();
   await a11y();
   consoleGuard.allow(/status of 404/);
   expect((await page.goto(path("harbour")))?.status()).toBe(404);

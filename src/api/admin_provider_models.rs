@@ -101,7 +101,9 @@ pub async fn change(
     let Json(ProviderModelChange { platform, model, alias, rpm, rpd, tpm, tpd, priority }) = change?;
     let change = ModelChange { alias, rpm, rpd, tpm, tpd, priority };
     if change == ModelChange::default() {
-        return Err(Error::Invalid("send what is to change: alias, rpm, rpd, tpm, tpd or priority".into()).into());
+        return Err(
+            Error::Invalid("send what is to change: alias, rpm, rpd, tpm, tpd or priority".into()).into()
+        );
     }
     services.pool.edit_model(&caller.actor(), &platform, &model, change).await?;
     Ok(StatusCode::NO_CONTENT)

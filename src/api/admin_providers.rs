@@ -92,13 +92,20 @@ mod tests {
         let rows = admin.get(HERE, &[]).await;
         let json = rows.json();
         let row = &json[0];
-        assert_eq!((&row["rpm"], &row["tpd"]), (&json!({"used": 1, "limit": null}), &json!({"used": 11, "limit": 500})));
+        assert_eq!(
+            (&row["rpm"], &row["tpd"]),
+            (&json!({"used": 1, "limit": null}), &json!({"used": 11, "limit": 500}))
+        );
         assert!(!rows.body.contains("hush"));
         let page = services.reports.providers_page(&services.pool, None).await.unwrap();
         assert_eq!(page.candidates[0].stated_otherwise(), (Some(77), None));
 
         let metrics = admin.get("/metrics", &[]).await.body;
-        assert!(metrics.contains("tollkeeper_provider_used{platform=\"p\",model=\"a/m\",key=\"main\",kind=\"tpd\"} 11"));
+        assert!(
+            metrics.contains(
+                "tollkeeper_provider_used{platform=\"p\",model=\"a/m\",key=\"main\",kind=\"tpd\"} 11"
+            )
+        );
         let off = json!({ "enabled": false }).to_string();
         let key = format!("{HERE}/keys/{id}");
         assert_eq!(admin.ask(Method::PATCH, &key, &off, &[]).await.status, 204);

@@ -31,7 +31,7 @@ pub async fn refuse_other_origins(request: Request, next: Next) -> Response {
     let error =
         Error::Forbidden("the request comes from another site's page; send it from this site's own".into());
     if is_v1 {
-        OpenAiError(error).into_response()
+        OpenAiError::from(error).into_response()
     } else if is_api {
         ApiError(error).into_response()
     } else {

@@ -1,14 +1,27 @@
 //! Reading requests: every way in which input can be wrong is the right 4xx with a sentence, and
 //! no sentence repeats what was sent.
 
-use axum::body::Bytes;
+use std::time::Duration;
+
+use axum::body::{Body, BodyDataStream, Bytes, HttpBody as _};
 use axum::extract::{FromRequest, FromRequestParts, Request};
+use futures::StreamExt as _;
+use http::header;
 use http::request::Parts;
-use http::{StatusCode, header};
+use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::respond::ApiError;
 use crate::model::Error;
+use crate::model::error::shown;
+
+/// The largest body of `/api/*`, in bytes.
+const BODY_MAX: usize = 1 << 20;
+/// A body has to come to its end within this time.
+const BODY_WITHIN: Duration = Duration::from_mins(2);
+/// What is read past the largest body, in bytes, and for how long.
+const OVERFLOW_MAX: usize = 64 << 20;
+const OVERFLOW_WITHIN: Duration = Duration::from_secs(15);
 
 /// A JSON body of `/api/*`.
 pub struct Json<T>(pub T);
@@ -16,14 +29,14 @@ pub struct Json<T>(pub T);
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        let body = read_json_body(request, state).await?;
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let body = read_json_body(request, BODY_MAX).await?;
         Ok(Json(parse(&body)?))
     }
 }
 
-/// The bytes of a body that says it is JSON.
-pub async fn read_json_body<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Error> {
+/// The bytes of a body that says it is JSON, `most` of them at most.
+pub async fn read_json_body(request: Request, most: usize) -> Result<Bytes, Error> {
     let kind =
         request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
     let essence = kind.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
@@ -32,19 +45,82 @@ pub async fn read_json_body<S: Send + Sync>(request: Request, state: &S) -> Resu
             "send JSON, with the header Content-Type: application/json".into(),
         ));
     }
-    Bytes::from_request(request, state).await.map_err(|rejection| {
-        if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
-            Error::TooLarge("the request body is larger than this route takes; send less".into())
-        } else {
-            Error::Malformed("the request body could not be read to its end; send it again".into())
+    let waits_for_leave = request.headers().contains_key(header::EXPECT);
+    let body = request.into_body();
+    let too_large = || {
+        let most = most >> 20;
+        Error::TooLarge(format!(
+            "the request body is larger than the {most} MiB that this route takes; send less"
+        ))
+    };
+    if body.size_hint().lower() > most as u64 {
+        if !waits_for_leave {
+            read_past(body.into_data_stream());
         }
-    })
+        return Err(too_large());
+    }
+    match tokio::time::timeout(BODY_WITHIN, collect(body, most)).await {
+        Ok(Ok(Some(body))) => Ok(body.into()),
+        Ok(Ok(None)) => Err(too_large()),
+        Ok(Err(_)) => {
+            Err(Error::Malformed("the request body could not be read to its end; send it again".into()))
+        }
+        Err(_) => {
+            Err(Error::Malformed("the request body did not come to its end in time; send it again".into()))
+        }
+    }
+}
+
+/// Nothing where it is larger.
+async fn collect(body: Body, most: usize) -> Result<Option<Vec<u8>>, axum::Error> {
+    let mut parts = body.into_data_stream();
+    let mut whole = Vec::new();
+    while let Some(part) = parts.next().await {
+        let part = part?;
+        if whole.len() + part.len() > most {
+            read_past(parts);
+            return Ok(None);
+        }
+        whole.extend_from_slice(&part);
+    }
+    Ok(Some(whole))
+}
+
+/// Reads on while the answer is under way, so that a client that first sends all of its request comes to hear why it
+/// is refused and doesn't just find the connection closed.
+fn read_past(mut parts: BodyDataStream) {
+    let mut left = OVERFLOW_MAX;
+    let reading = async move {
+        while let Some(Ok(part)) = parts.next().await {
+            let Some(less) = left.checked_sub(part.len()) else { break };
+            left = less;
+        }
+    };
+    tokio::spawn(tokio::time::timeout(OVERFLOW_WITHIN, reading));
+}
+
+/// What is wrong with a body.
+#[derive(Debug)]
+pub enum Fault {
+    /// No JSON.
+    Malformed(String),
+    /// JSON that doesn't fit: which member, and a sentence that names it.
+    Invalid { field: Option<String>, sentence: String },
+}
+
+impl From<Fault> for Error {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Malformed(sentence) => Error::Malformed(sentence),
+            Fault::Invalid { sentence, .. } => Error::Invalid(sentence),
+        }
+    }
 }
 
 /// Text that is no JSON is malformed (400); JSON that doesn't fit is invalid (422) and its field named.
-pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
+pub fn parse<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, Fault> {
     let malformed = |error: &serde_json::Error| {
-        Error::Malformed(format!(
+        Fault::Malformed(format!(
             "the request body is no valid JSON (line {}, column {}); check its syntax",
             error.line(),
             error.column()
@@ -54,7 +130,7 @@ pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(body);
     serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         if error.inner().is_data() {
-            Error::Invalid(invalid(&error.path().to_string(), &error.inner().to_string()))
+            invalid(&error.path().to_string(), &error.inner().to_string())
         } else {
             malformed(error.inner())
         }
@@ -62,7 +138,11 @@ pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
 }
 
 /// What serde found, without the value that it found.
-fn invalid(path: &str, found: &str) -> String {
+fn invalid(path: &str, found: &str) -> Fault {
+    let at = |field: String, how: &str| {
+        let field: String = field.chars().take(100).collect();
+        Fault::Invalid { sentence: format!("{field} {how}"), field: Some(field) }
+    };
     let quoted = |after: &str| {
         found.strip_prefix(after).and_then(|rest| rest.split('`').next()).map(|name| match path {
             "." | "" => name.to_owned(),
@@ -71,19 +151,23 @@ fn invalid(path: &str, found: &str) -> String {
         })
     };
     if let Some(field) = quoted("missing field `") {
-        return format!("{field} is missing");
+        return at(field, "is missing");
     }
     if let Some(field) = quoted("unknown field `") {
-        let field: String = field.chars().take(100).collect();
-        return format!("{field} is not a field of this request");
+        return at(shown(&field, 100), "is not a field of this request");
     }
-    let place = if matches!(path, "." | "") { "the request body" } else { path };
+    if let Some(field) = quoted("duplicate field `") {
+        return at(field, "is there twice; send it once");
+    }
+    let field = Some(path.to_owned()).filter(|path| !matches!(path.as_str(), "." | ""));
+    let place = field.as_deref().unwrap_or("the request body");
     let expected = found.rfind("expected ").map(|at| &found[at + "expected ".len()..]);
     let expected = expected.and_then(|text| text.split(" at line ").next());
-    match expected {
+    let sentence = match expected {
         Some(expected) => format!("{place} is not valid: expected {expected}"),
         None => format!("{place} is not valid; see /api/openapi.json for its form"),
-    }
+    };
+    Fault::Invalid { field, sentence }
 }
 
 /// The parts of the path that the route names.
@@ -137,25 +221,47 @@ mod tests {
     #[derive(Debug, Deserialize)]
     #[serde(deny_unknown_fields)]
     #[expect(dead_code, reason = "only parsed")]
-    struct Body {
+    struct Sent {
         source_id: String,
         n: Option<u8>,
+    }
+
+    #[tokio::test]
+    async fn a_body_has_a_largest_size() {
+        let request = |size: usize, expect: &[&str]| {
+            let mut request = Request::post("/").header("content-type", "application/json");
+            for value in expect {
+                request = request.header("expect", *value);
+            }
+            request.body(Body::from(vec![b' '; size])).unwrap()
+        };
+        assert_eq!(read_json_body(request(10, &[]), 10).await.unwrap().len(), 10);
+        assert_eq!(read_json_body(request(11, &[]), 10).await.unwrap_err().status(), 413);
+        assert_eq!(read_json_body(request(11, &["100-continue"]), 10).await.unwrap_err().status(), 413);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_does_not_come_is_400() {
+        let never = Body::from_stream(futures::stream::pending::<Result<Bytes, std::io::Error>>());
+        let request = Request::post("/").header("content-type", "application/json").body(never).unwrap();
+        assert_eq!(read_json_body(request, 10).await.unwrap_err().status(), 400);
     }
 
     #[test]
     fn malformed_is_400_and_invalid_is_422_and_neither_repeats_the_input() {
         for bad in [&b""[..], b"{", b"{\"source_id\":\"x\"}}", b"{\"source_id\":\"\xff\"}", b"\x00\x01"] {
-            assert_eq!(parse::<Body>(bad).unwrap_err().status(), 400, "{bad:?}");
+            assert_eq!(Error::from(parse::<Sent>(bad).unwrap_err()).status(), 400, "{bad:?}");
         }
         for (bad, field) in [
             ("{}", "source_id"),
             (r#"{"source_id": 5}"#, "source_id"),
             (r#"{"source_id": "x", "n": "hush"}"#, "n"),
             (r#"{"source_id": "x", "colour": "hush"}"#, "colour"),
+            (r#"{"source_id": "x", "n": 1, "n": 2}"#, "n is there twice"),
             (r#"["hush"]"#, ""),
             (&"[".repeat(100_000).clone(), ""),
         ] {
-            let error = parse::<Body>(bad.as_bytes()).unwrap_err();
+            let error = Error::from(parse::<Sent>(bad.as_bytes()).unwrap_err());
             assert!([400, 422].contains(&error.status()));
             assert!(error.to_string().contains(field), "{error}");
             assert!(!error.to_string().contains("hush"), "{error}");

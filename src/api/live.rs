@@ -135,9 +135,10 @@ impl View for AuditPage {
 impl View for ProvidersPage {
     /// While a cooldown runs every second counts.
     fn at_no_time(self) -> Self {
-        let cooling = self.candidates.iter().any(|state| {
-            state.cooldown.as_ref().is_some_and(|cooldown| cooldown.until.is_some())
-        });
+        let cooling = self
+            .candidates
+            .iter()
+            .any(|state| state.cooldown.as_ref().is_some_and(|cooldown| cooldown.until.is_some()));
         let now = if cooling { Timestamp(self.now.ms() / 1_000) } else { Timestamp(0) };
         Self { now, ..self }
     }

@@ -32,7 +32,6 @@ mod source_draft;
 mod sources;
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use http::{HeaderValue, Uri, header};
@@ -46,10 +45,7 @@ use crate::model::Error;
 use crate::services::Services;
 
 pub use extract::{Json, Path, Query};
-pub use respond::{ApiError, ApiResult};
-
-const BODY_MAX: usize = 1024 * 1024;
-const OPENAI_BODY_MAX: usize = 10 * 1024 * 1024;
+pub use respond::{ApiError, ApiResult, OpenAiError};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -85,20 +81,27 @@ pub fn router(services: &Services) -> Router {
         .routes(routes!(admin_platforms::remove))
         .routes(routes!(admin_provider_keys::add))
         .routes(routes!(admin_provider_keys::change, admin_provider_keys::remove))
-        .routes(routes!(admin_provider_models::add, admin_provider_models::change, admin_provider_models::remove))
+        .routes(routes!(
+            admin_provider_models::add,
+            admin_provider_models::change,
+            admin_provider_models::remove
+        ))
         .routes(routes!(admin_candidates::clear_cooldown))
         .routes(routes!(admin_candidates::test))
         .routes(routes!(admin_audit::handler))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
-        .routes(routes!(metrics::handler))
-        .layer(DefaultBodyLimit::max(BODY_MAX));
+        .routes(routes!(metrics::handler));
     let openai = OpenApiRouter::new()
         .routes(routes!(openai_chat::handler))
-        .routes(routes!(openai_models::handler))
-        .layer(DefaultBodyLimit::max(OPENAI_BODY_MAX));
+        .routes(routes!(openai_models::list))
+        .routes(routes!(openai_models::one))
+        .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| {
+            OpenAiError::from(Error::Internal).into_response()
+        }));
     let (router, description) = api.merge(openai).split_for_parts();
-    let description = description.to_pretty_json().unwrap_or_default();
+    // OpenAPI has no sign for a parameter that takes slashes.
+    let description = description.to_pretty_json().unwrap_or_default().replace("{*", "{");
     router
         .route(
             "/api/openapi.json",
@@ -111,8 +114,9 @@ pub fn router(services: &Services) -> Router {
         .route("/api/live/limits/{id}", get(live::limits))
         .route("/api", any(not_found))
         .route("/api/{*rest}", any(not_found))
-        .route("/v1", any(not_found))
-        .route("/v1/{*rest}", any(not_found))
+        .route("/v1", any(not_offered))
+        .route("/v1/", any(not_offered))
+        .route("/v1/{*rest}", any(not_offered))
         .method_not_allowed_fallback(method_not_allowed)
         .with_state(services.clone())
 }
@@ -148,6 +152,13 @@ async fn not_found(uri: Uri) -> Response {
     )
 }
 
+/// Programs written for OpenAI ask for more than there is here.
+async fn not_offered() -> Response {
+    let error = "this route of OpenAI's API is not offered here; there are POST /v1/chat/completions, \
+                 GET /v1/models and GET /v1/models/{model}";
+    OpenAiError::from(Error::NotFound(error.into())).code("unknown_url").into_response()
+}
+
 async fn method_not_allowed(uri: Uri) -> Response {
     let error = "this route does not take that method; see /api/openapi.json for those it takes";
     in_shape(&uri, Error::MethodNotAllowed(error.into()))
@@ -155,7 +166,7 @@ async fn method_not_allowed(uri: Uri) -> Response {
 
 fn in_shape(uri: &Uri, error: Error) -> Response {
     if uri.path().starts_with("/v1") {
-        respond::OpenAiError(error).into_response()
+        OpenAiError::from(error).into_response()
     } else {
         ApiError(error).into_response()
     }

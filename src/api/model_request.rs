@@ -2,9 +2,9 @@
 
 use axum::response::{IntoResponse, Response};
 
-use super::respond::limit_headers;
+use super::respond::{OpenAiError, limit_headers, openai_limit_headers};
 use crate::identity::Caller;
-use crate::limits::Who;
+use crate::limits::{Limiter, Who};
 use crate::model::{Error, LimitState, WorkspaceId};
 
 /// Whose limits a request in `workspace` is held to. `missing` is the error of a record that
@@ -26,6 +26,26 @@ pub fn with_limits(state: &LimitState, answer: impl IntoResponse) -> Response {
     let mut response = answer.into_response();
     response.headers_mut().extend(limit_headers(state));
     response
+}
+
+/// The same on `/v1`.
+pub fn with_openai_limits(state: &LimitState, answer: impl IntoResponse) -> Response {
+    let mut response = answer.into_response();
+    response.headers_mut().extend(openai_limit_headers(state));
+    response
+}
+
+/// An answer of `/v1`; where it was not admitted and so doesn't tell the limits yet, with both told as they stand.
+pub async fn with_standing(limiter: &Limiter, who: &Who, answer: Result<Response, OpenAiError>) -> Response {
+    let answer = answer.into_response();
+    if answer.headers().contains_key("ratelimit-policy") {
+        return answer;
+    }
+    match limiter.peek(who).await {
+        Ok(state) => with_openai_limits(&state, answer),
+        // Its own error says what is to be said.
+        Err(_) => answer,
+    }
 }
 
 /// What a person asks, in words: not empty. Its length is bounded by the body's.

@@ -44,5 +44,5 @@ fn request(
     let mut body = Map::new();
     body.insert("messages".into(), Value::Array(messages.to_vec()));
     body.extend(more.into_iter().map(|(name, value)| (name.to_owned(), value)));
-    ChatRequest { body, stream }
+    ChatRequest::new(body, stream)
 }

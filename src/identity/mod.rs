@@ -1,7 +1,7 @@
 //! Who is calling, and what they may do: users, sessions, API keys, roles.
 //!
-//! A [`Caller`] is loaded anew for every request, so that whoever is removed or given another role
-//! is seen as such at once. Users and memberships are written by the directory; only the first
+//! A session's [`Caller`] is loaded anew for every request, so that whoever is removed or given another role is
+//! seen as such at once; a key's at most half a second late. Users and memberships are written by the directory; only the first
 //! admin comes from here. How a caller arrives over HTTP is in `api::auth`.
 
 mod admin;
@@ -35,6 +35,7 @@ pub use keys::{CreatedKey, NewKey};
 pub use password::{Passwords, check_new_password, is_argon2id_hash};
 pub use sessions::{Sessions, end_sessions_of};
 
+use keys::KeyCache;
 use proxies::TrustedProxies;
 use seen::Seen;
 use throttle::Throttle;
@@ -48,6 +49,7 @@ pub struct Identity {
     throttle: Arc<Throttle>,
     proxies: Arc<TrustedProxies>,
     seen: Arc<Seen>,
+    keys_in_use: Arc<KeyCache>,
     /// The token of the set-up link, while there is no admin.
     setup: Arc<Mutex<Option<String>>>,
 }
@@ -62,6 +64,7 @@ impl Identity {
             throttle: Arc::new(Throttle::new(clock.clone())),
             proxies: Arc::default(),
             seen: Arc::default(),
+            keys_in_use: Arc::default(),
             setup: Arc::default(),
             clock,
         }

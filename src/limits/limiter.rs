@@ -3,9 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use tokio::sync::Semaphore;
+
 use super::admission::{Admission, Who};
 use super::coalesce::Coalesce;
 use super::overrides::{self, Current};
+use super::run::READ_ON_AT_ONCE;
 use super::store::{Ask, BudgetAsk, RateLimitStore, Reading, Release, ReservationId, Verdict};
 use crate::clock::SharedClock;
 use crate::ledger::{Ledger, Refused};
@@ -39,6 +42,8 @@ struct Inner {
     /// Orders readings of the day's total and commits to it.
     readings: AtomicU64,
     reads: Coalesce<WorkspaceId, Result<(Current, Reading), Error>>,
+    /// A place for each answer that is read on when its caller has left.
+    reading_on: Arc<Semaphore>,
 }
 
 impl Limiter {
@@ -59,6 +64,7 @@ impl Limiter {
             mode,
             readings: AtomicU64::new(1),
             reads: Coalesce::default(),
+            reading_on: Arc::new(Semaphore::new(READ_ON_AT_ONCE)),
         }))
     }
 
@@ -124,6 +130,10 @@ impl Limiter {
         let budget =
             limits.budget.limit.value().map(|limit| BudgetState { limit, used, resets_at: now.day().end() });
         Ok(LimitState { now, rate, budget })
+    }
+
+    pub(super) fn reading_on(&self) -> Arc<Semaphore> {
+        self.0.reading_on.clone()
     }
 
     pub fn defaults(&self) -> Defaults {

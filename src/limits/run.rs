@@ -4,13 +4,16 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::{Admission, Limiter, Who};
 use crate::model::{Error, LimitState, Route};
 
 /// How long an answer is read on for the ledger when its caller has left.
 const READ_ON: Duration = Duration::from_mins(1);
+/// Answers that are read on at once. Each holds a connection to a provider. The one too many ends as soon as its
+/// caller leaves, and what had come by then is charged.
+pub(super) const READ_ON_AT_ONCE: usize = 256;
 /// Pieces that wait for a slow reader; then the provider waits too.
 const PIECES: usize = 32;
 
@@ -60,10 +63,11 @@ impl Limiter {
         let state = *admission.state();
         let work = work(admission.clone());
         let (mut answer, answered) = oneshot::channel();
+        let reading_on = self.reading_on();
         self.ledger().outlive(async move {
             let result = tokio::select! {
                 result = work => result,
-                () = left(answer.closed()) => Err(nobody_listens()),
+                () = left(answer.closed(), &reading_on) => Err(nobody_listens()),
             };
             let result = finish(&admission, result).await;
             // Fails when the caller has left.
@@ -93,10 +97,11 @@ impl Limiter {
         let state = *admission.state();
         let (pieces, mut rest) = mpsc::channel(PIECES);
         let work = work(admission.clone(), Sink(pieces.clone()));
+        let reading_on = self.reading_on();
         self.ledger().outlive(async move {
             let result = tokio::select! {
                 result = work => result,
-                () = left(pieces.closed()) => Err(nobody_listens()),
+                () = left(pieces.closed(), &reading_on) => Err(nobody_listens()),
             };
             // Fails when the caller has left.
             let _ = pieces.send(finish(&admission, result).await).await;
@@ -121,12 +126,34 @@ async fn finish<T>(admission: &Admission, result: Result<T, Error>) -> Result<T,
     }
 }
 
-/// Ends some time after the caller has left.
-async fn left(closed: impl Future<Output = ()>) {
+/// Ends some time after the caller has left, or at once where too many answers are being read on.
+async fn left(closed: impl Future<Output = ()>, reading_on: &Semaphore) {
     closed.await;
-    tokio::time::sleep(READ_ON).await;
+    if let Ok(_place) = reading_on.try_acquire() {
+        tokio::time::sleep(READ_ON).await;
+    }
 }
 
 fn nobody_listens() -> Error {
     Error::Unavailable("the caller left and the answer did not end in time".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn only_so_many_answers_are_read_on() {
+        let places = Semaphore::new(1);
+        let waited = async || {
+            let begun = Instant::now();
+            left(std::future::ready(()), &places).await;
+            begun.elapsed()
+        };
+        let (first, second) = tokio::join!(waited(), waited());
+        assert!(first >= READ_ON && second.is_zero(), "{first:?} {second:?}");
+        assert!(waited().await >= READ_ON, "the place is free again");
+    }
 }

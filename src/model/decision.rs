@@ -15,6 +15,9 @@ pub const BUDGET_WINDOW_S: u64 = 86_400;
 /// When a budget is held by calls in flight alone, ask again after this long: most calls end within it.
 pub const IN_FLIGHT_RETRY_MS: u64 = 5_000;
 
+/// Nobody should wait longer than this to repeat a request, in seconds.
+pub const WORTH_WAITING_S: u64 = 60;
+
 /// A rate as it stands after a decision. A disabled rate has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RateState {
@@ -68,6 +71,42 @@ impl LimitState {
         });
         joined(rate, budget)
     }
+}
+
+impl LimitState {
+    /// What OpenAI's clients look for: the rate as requests, the budget as tokens.
+    pub fn openai_headers(&self) -> Vec<(&'static str, String)> {
+        let mut headers = Vec::new();
+        if let Some(rate) = self.rate {
+            headers.push(("x-ratelimit-limit-requests", rate.limit.to_string()));
+            headers.push(("x-ratelimit-remaining-requests", rate.remaining.to_string()));
+            headers.push(("x-ratelimit-reset-requests", go_duration(rate.full_in_ms)));
+        }
+        if let Some(budget) = self.budget {
+            headers.push(("x-ratelimit-limit-tokens", budget.limit.to_string()));
+            headers.push(("x-ratelimit-remaining-tokens", budget.remaining().to_string()));
+            headers.push(("x-ratelimit-reset-tokens", go_duration(budget.resets_at.ms_since(self.now))));
+        }
+        headers
+    }
+}
+
+/// A span as Go prints it, which is how OpenAI writes its resets: `6m0s`, `1.5s`, `200ms`.
+fn go_duration(ms: u64) -> String {
+    if (1..1000).contains(&ms) {
+        return format!("{ms}ms");
+    }
+    let (hours, minutes, seconds) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1000 % 60);
+    let larger = match (hours, minutes) {
+        (0, 0) => String::new(),
+        (0, minutes) => format!("{minutes}m"),
+        (hours, minutes) => format!("{hours}h{minutes}m"),
+    };
+    let fraction = match ms % 1000 {
+        0 => String::new(),
+        rest => format!(".{rest:03}").trim_end_matches('0').to_owned(),
+    };
+    format!("{larger}{seconds}{fraction}s")
 }
 
 fn joined(rate: Option<String>, budget: Option<String>) -> Option<String> {
@@ -130,10 +169,11 @@ impl Refusal {
         whole_seconds(self.retry_at().ms_since(self.state.now)).max(1)
     }
 
-    /// Whether waiting a moment helps. A spent budget says no, so that SDKs don't repeat the
-    /// request (`x-should-retry: false`).
+    /// Whether waiting a minute helps. Where it doesn't, and with a spent budget in any case, SDKs are
+    /// told not to repeat the request (`x-should-retry: false`).
     pub fn worth_retrying(&self) -> bool {
-        !matches!(self.reason, Reason::Budget(BudgetRefusal { reserved: None, .. }))
+        let spent = matches!(self.reason, Reason::Budget(BudgetRefusal { reserved: None, .. }));
+        !spent && self.retry_after_s() <= WORTH_WAITING_S
     }
 
     /// `rate` or `budget`: the limit's name in metrics, in the ledger and in the headers.
@@ -218,6 +258,9 @@ mod tests {
         let one = refusal(Reason::Rate(RateRefusal { limit: 1, wait_ms: 1 }));
         assert!(one.sentence().starts_with("rate limit reached: 1 model request per minute per user"));
         assert_eq!(one.retry_after_s(), 1);
+        // The limit was lowered long after more had been spent.
+        let long = refusal(Reason::Rate(RateRefusal { limit: 1, wait_ms: 60_001 }));
+        assert_eq!((long.retry_after_s(), long.worth_retrying()), (61, false));
     }
 
     #[test]
@@ -261,5 +304,34 @@ mod tests {
         let one = LimitState { rate: None, ..both };
         assert_eq!(one.state_header().unwrap(), "\"budget\";r=1999000;t=35400");
         assert_eq!(LimitState { budget: None, ..one }.policy_header(), None);
+        let openai: Vec<String> =
+            both.openai_headers().into_iter().map(|(name, value)| format!("{name}: {value}")).collect();
+        assert_eq!(
+            openai,
+            [
+                "x-ratelimit-limit-requests: 20",
+                "x-ratelimit-remaining-requests: 7",
+                "x-ratelimit-reset-requests: 38.001s",
+                "x-ratelimit-limit-tokens: 2000000",
+                "x-ratelimit-remaining-tokens: 1999000",
+                "x-ratelimit-reset-tokens: 9h50m0s",
+            ]
+        );
+        assert_eq!(one.openai_headers().len(), 3);
+    }
+
+    #[test]
+    fn spans_are_written_as_go_does() {
+        for (ms, text) in [
+            (0, "0s"),
+            (1, "1ms"),
+            (999, "999ms"),
+            (1_000, "1s"),
+            (1_500, "1.5s"),
+            (360_000, "6m0s"),
+            (3_600_000, "1h0m0s"),
+        ] {
+            assert_eq!(go_duration(ms), text);
+        }
     }
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Refusal;
+use super::decision::WORTH_WAITING_S;
 
 /// What a caller is told. Nothing inside (SQL, paths, keys, prompts) may be in a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
@@ -10,6 +11,9 @@ pub enum Error {
     /// 400: the request can't be read.
     #[error("{0}")]
     Malformed(String),
+    /// 400: the provider finds fault with the request.
+    #[error("{}", .0.message)]
+    Rejected(Box<Rejection>),
     /// 401
     #[error("{0}")]
     Unauthenticated(String),
@@ -54,10 +58,20 @@ pub enum Error {
     Internal,
 }
 
+/// What a provider found wrong with a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rejection {
+    pub message: String,
+    /// The provider's own code, such as `context_length_exceeded`.
+    pub code: Option<String>,
+    /// The member that is at fault, as the provider names it.
+    pub param: Option<String>,
+}
+
 impl Error {
     pub fn status(&self) -> u16 {
         match self {
-            Error::Malformed(_) => 400,
+            Error::Malformed(_) | Error::Rejected(_) => 400,
             Error::Unauthenticated(_) => 401,
             Error::Forbidden(_) => 403,
             Error::NotFound(_) => 404,
@@ -84,15 +98,29 @@ impl Error {
         }
     }
 
+    /// Whether the same request may succeed within a minute.
+    pub fn worth_retrying(&self) -> bool {
+        match self {
+            Error::Refused(refusal) => refusal.worth_retrying(),
+            Error::NoRoom { retry_after_s, .. } => *retry_after_s <= WORTH_WAITING_S,
+            _ => true,
+        }
+    }
+
     pub fn not_signed_in() -> Self {
         Error::Unauthenticated("sign in first, or send an API key as a bearer token".into())
     }
 
     /// The same words whether the record doesn't exist or belongs to a workspace that the caller isn't in.
     pub fn no_such(what: &str, id: &str) -> Self {
-        let shown: String = id.chars().take(128).collect();
+        let shown = shown(id, 128);
         Error::NotFound(format!("there is no {what} \"{shown}\" that you can see; check its id"))
     }
+}
+
+/// What someone sent, as a part of a sentence: on its line, and not without end.
+pub fn shown(text: &str, longest: usize) -> String {
+    text.chars().filter(|c| !c.is_control()).take(longest).collect()
 }
 
 impl From<Refusal> for Error {

@@ -19,7 +19,7 @@ pub mod time;
 
 pub use access::{KeyRow, Me, Membership, Role};
 pub use decision::{BudgetRefusal, BudgetState, LimitState, RateRefusal, RateState, Refusal};
-pub use error::Error;
+pub use error::{Error, Rejection};
 pub use ids::{UserId, WorkspaceId};
 pub use limit::{Effective, Limit, Origin, Setting};
 pub use time::{Day, Timestamp};

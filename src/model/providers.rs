@@ -111,9 +111,7 @@ impl ModelSettings {
             }
         }
         if self.priority > RATE_MAX {
-            return invalid(format!(
-                "priority has to be a whole number from 0 (tried first) to {RATE_MAX}"
-            ));
+            return invalid(format!("priority has to be a whole number from 0 (tried first) to {RATE_MAX}"));
         }
         Ok(())
     }

@@ -2,31 +2,28 @@
 
 use std::pin::Pin;
 
+use bytes::Bytes;
 use futures::Stream;
-use serde_json::{Map, Value};
+use http::HeaderValue;
+use serde_json::Value;
 
 use crate::ledger::StepUsage;
-use crate::model::Error;
-
-/// A chat completion to be made: OpenAI's request body. `model`, `stream` and `stream_options` are
-/// set by the wire client; all else goes out as it came in.
-#[derive(Debug, Clone)]
-pub struct ChatRequest {
-    pub body: Map<String, Value>,
-    pub stream: bool,
-}
+use crate::model::error::shown;
+use crate::model::{Error, Rejection};
 
 /// What a call of the pool answers.
 pub struct Reply {
     pub platform: String,
     /// The upstream's id of the model, without the platform: what the ledger and answers name.
     pub model: String,
+    /// The provider's own `x-request-id`.
+    pub request_id: Option<HeaderValue>,
     pub answer: Answer,
 }
 
 pub enum Answer {
-    /// A whole `chat.completion` object, as the provider sent it.
-    Whole { completion: Value, step: StepUsage },
+    /// A whole `chat.completion` object: read, and the text as the provider sent it.
+    Whole { completion: Value, text: Bytes, step: StepUsage },
     /// A stream that has begun: its first piece is there.
     Stream(Events),
 }
@@ -83,6 +80,8 @@ pub enum Failure {
         message: Option<String>,
         /// `error.code` or `error.type` as the provider named it.
         code: Option<String>,
+        /// `error.param`, where the message is told.
+        param: Option<String>,
     },
     /// No first byte, or none for too long.
     Timeout,
@@ -102,7 +101,7 @@ pub enum CallError {
     /// Every candidate that could be asked failed.
     AllFailed { message: String },
     /// The provider found fault with the request (its 400).
-    Rejected { message: String },
+    Rejected(Rejection),
 }
 
 impl From<CallError> for Error {
@@ -110,13 +109,13 @@ impl From<CallError> for Error {
         match error {
             CallError::UnknownModel { asked } => Error::NotFound(format!(
                 "there is no model \"{}\"; GET /v1/models lists those that can be asked for",
-                asked.chars().take(200).collect::<String>()
+                shown(&asked, 200)
             )),
             CallError::NoRoom { message, retry_after_ms } => {
                 Error::NoRoom { message, retry_after_s: retry_after_ms.div_ceil(1000).max(1) }
             }
             CallError::AllFailed { message } => Error::Provider(message),
-            CallError::Rejected { message } => Error::Malformed(message),
+            CallError::Rejected(rejection) => Error::Rejected(Box::new(rejection)),
         }
     }
 }

@@ -170,7 +170,7 @@ pub(super) struct ToolIndex {
 }
 
 impl ToolIndex {
-    fn part(&mut self, call: &Value) -> ToolCallPart {
+    pub(super) fn part(&mut self, call: &Value) -> ToolCallPart {
         let named = |object: &Value, name: &str| {
             object.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
         };

@@ -205,11 +205,18 @@ mod tests {
     const NOW: Timestamp = Timestamp(1_000_000);
 
     fn status(status: u16) -> Failure {
-        Failure::Status { status, retry_after_ms: None, reset_ms: None, message: None, code: None }
+        Failure::Status {
+            status,
+            retry_after_ms: None,
+            reset_ms: None,
+            message: None,
+            code: None,
+            param: None,
+        }
     }
 
     fn rate_limited(retry_after_ms: Option<u64>, reset_ms: Option<u64>) -> Failure {
-        Failure::Status { status: 429, retry_after_ms, reset_ms, message: None, code: None }
+        Failure::Status { status: 429, retry_after_ms, reset_ms, message: None, code: None, param: None }
     }
 
     /// How long one failure benches, and whether that counts as stated.
@@ -250,6 +257,7 @@ mod tests {
             reset_ms: None,
             message: None,
             code: None,
+            param: None,
         };
         assert_eq!(benched(&busy), Some((7_000, true)));
         assert!(

@@ -53,15 +53,15 @@ pub fn text(text: &str) -> u64 {
 
 /// Tokens that a request puts in: its messages, tools and answer schema.
 pub fn input(request: &ChatRequest) -> u64 {
-    let body = &request.body;
-    let messages = body.get("messages").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let schemas = ["tools", "functions", "response_format"].iter().filter_map(|name| body.get(*name));
+    let messages =
+        request.member("messages").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let schemas = ["tools", "functions", "response_format"].iter().filter_map(|name| request.member(name));
     messages.iter().map(message).sum::<u64>() + schemas.map(json).sum::<u64>() + PRIMING
 }
 
 /// What a call may come to: its input, and as much output as it allows or as is typical.
 pub fn estimate_call(request: &ChatRequest, typical_output: u64) -> u64 {
-    let number = |name: &str| request.body.get(name).and_then(Value::as_u64);
+    let number = |name: &str| request.member(name).and_then(Value::as_u64);
     let output = number("max_completion_tokens").or_else(|| number("max_tokens")).unwrap_or(typical_output);
     let answers = number("n").unwrap_or(1).clamp(1, 128);
     input(request).saturating_add(output.saturating_mul(answers))
@@ -129,7 +129,7 @@ mod tests {
 
     fn request(body: Value) -> ChatRequest {
         let Value::Object(body) = body else { panic!("an object") };
-        ChatRequest { body, stream: false }
+        ChatRequest::new(body, false)
     }
 
     #[test]
@@ -171,9 +171,9 @@ mod tests {
     #[test]
     fn a_call_reserves_what_it_may_put_out() {
         let body = |more: Value| {
-            let mut request = request(json!({"messages": []}));
-            request.body.extend(more.as_object().cloned().unwrap());
-            request
+            let mut members = json!({"messages": []});
+            members.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap());
+            request(members)
         };
         assert_eq!(estimate_call(&body(json!({})), 500), PRIMING + 500);
         assert_eq!(estimate_call(&body(json!({"max_tokens": 20})), 500), PRIMING + 20);

@@ -25,6 +25,7 @@ pub(super) fn of_status(
         reset_ms: headers::reset_ms(headers, now),
         message: message_for(status.as_u16(), error.unwrap_or(&body), key),
         code: error.and_then(code_of),
+        param: error.and_then(|error| param_of(status.as_u16(), error)),
     }
 }
 
@@ -37,6 +38,7 @@ pub(super) fn of_object(error: &Value, key: Option<&str>) -> Failure {
         reset_ms: None,
         message: message_for(status, error, key),
         code: code_of(error),
+        param: param_of(status, error),
     }
 }
 
@@ -91,9 +93,20 @@ fn code_of(error: &Value) -> Option<String> {
     })
 }
 
-/// The provider's words, where the request is at fault. Others (a 401 above all) speak of the key.
+/// The member that is at fault, where the provider's words on it are told too.
+fn param_of(status: u16, error: &Value) -> Option<String> {
+    let name = error.get("param").filter(|_| tells(status))?.as_str()?;
+    (!name.is_empty()).then(|| name.chars().filter(|c| !c.is_control()).take(CODE_MAX).collect())
+}
+
+/// Whether a refusal is about the request. Others (a 401 above all) speak of the key.
+fn tells(status: u16) -> bool {
+    matches!(status, 400 | 404 | 413 | 422)
+}
+
+/// The provider's words, where the request is at fault.
 fn message_for(status: u16, error: &Value, key: Option<&str>) -> Option<String> {
-    if !matches!(status, 400 | 404 | 413 | 422) {
+    if !tells(status) {
         return None;
     }
     let words = match error {
@@ -138,6 +151,8 @@ mod tests {
 
     #[test]
     fn the_words_of_a_400_in_many_shapes() {
+        let blamed = at(400, r#"{"error":{"message":"x","param":"messages[1].role"}}"#);
+        assert!(matches!(blamed, Failure::Status { param: Some(param), .. } if param == "messages[1].role"));
         for (body, words, code) in [
             (
                 r#"{"error":{"message":"no such role","type":"invalid_request_error","code":null}}"#,

@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use bytes::Bytes;
+use http::HeaderValue;
 use serde_json::Value;
 
 use super::{ChatRequest, Events, Failure};
@@ -46,12 +48,14 @@ impl fmt::Debug for Target {
 /// An answer, or its beginning.
 pub struct Sent {
     pub stated: StatedLimits,
+    /// The provider's `x-request-id`.
+    pub request_id: Option<HeaderValue>,
     pub body: SentBody,
 }
 
 pub enum SentBody {
-    /// A whole `chat.completion` object.
-    Whole { completion: Value, step: StepUsage },
+    /// A whole `chat.completion` object: read, and its text.
+    Whole { completion: Value, text: Bytes, step: StepUsage },
     Stream {
         events: Events,
         /// What the call has used if it ends now: asked when the stream is dropped before its end.

@@ -5,6 +5,7 @@
 //! them through [`link`]: to a provider by [`WireClient`], to the built-in model by [`DemoModel`].
 
 pub mod admin;
+mod assembly;
 pub mod book;
 pub mod call;
 mod catalog;
@@ -15,14 +16,16 @@ pub mod estimate;
 mod fault;
 mod headers;
 mod history;
+pub mod json;
 pub mod link;
 mod metered;
 mod outcome;
-pub mod pool;
 mod page;
+pub mod pool;
 mod quotas;
 mod reading;
 pub mod records;
+mod request;
 #[cfg(test)]
 pub mod scripted;
 mod secret;
@@ -35,7 +38,7 @@ mod windows;
 mod wire;
 
 pub use book::{CandidateId, Gauge, Kind, Limits};
-pub use call::{Answer, CallError, ChatRequest, Event, Events, Failure, Piece, Reply, ToolCallPart};
+pub use call::{Answer, CallError, Event, Events, Failure, Piece, Reply, ToolCallPart};
 pub use catalog::{DEFAULT_ALIAS, ModelRow, PoolConfig, cap_name};
 pub use cooldown::{Cooldown, Reason, UNTIL_CHANGED};
 pub use demo::{DEMO_MODEL, DEMO_PLATFORM, DemoModel, Pace};
@@ -43,6 +46,7 @@ pub use headers::{LimitHeaders, WindowHeaders};
 pub use link::{Sent, SentBody, StatedLimits, Target, Upstream};
 pub use pool::{Pool, Wiring};
 pub use quotas::{Quotas, Standing, UsageSink};
+pub use request::ChatRequest;
 pub use secret::{OpenError, SecretKey};
 pub use start::{secret_key, start};
 pub use status::{ProviderDetail, ProviderRow, QuotaRow};

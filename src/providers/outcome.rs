@@ -4,8 +4,8 @@ use super::CallError;
 use super::book::Obstacle;
 use super::catalog::Candidate;
 use super::cooldown::Consequence;
-use crate::model::Timestamp;
 use crate::model::fmt::thousands;
+use crate::model::{Rejection, Timestamp};
 
 /// Candidates named in one sentence.
 const NAMED: usize = 5;
@@ -70,15 +70,18 @@ pub(super) fn no_key(asked: &str) -> CallError {
 }
 
 /// The provider's 400, in its own words.
-pub(super) fn rejected(message: Option<String>) -> CallError {
-    CallError::Rejected {
+pub(super) fn rejected(message: Option<String>, code: Option<String>, param: Option<String>) -> CallError {
+    CallError::Rejected(Rejection {
         message: match message.filter(|words| !words.trim().is_empty()) {
             Some(words) => format!("the model provider does not accept the request: {words}"),
             None => {
                 "the model provider does not accept the request; check its messages and parameters".into()
             }
         },
-    }
+        // Types and statuses that stand in for a missing code are none.
+        code: code.filter(|code| !code.ends_with("_error") && code.bytes().any(|b| b.is_ascii_lowercase())),
+        param,
+    })
 }
 
 /// Keys are not named: whose they are is not the caller's business.

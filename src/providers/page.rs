@@ -49,7 +49,14 @@ impl Pool {
             candidates.extend(only.iter().flat_map(|row| self.states(row, self.config().cap(&row.id))));
             platforms.splice(..0, only);
         }
-        Ok(ProvidersPage { now, from, platforms, candidates, unserved: self.unservable().recent(now), done: None })
+        Ok(ProvidersPage {
+            now,
+            from,
+            platforms,
+            candidates,
+            unserved: self.unservable().recent(now),
+            done: None,
+        })
     }
 
     async fn stored(&self) -> Result<Vec<PlatformRow>, Error> {
@@ -94,7 +101,8 @@ impl Pool {
     }
 
     fn states(&self, platform: &PlatformRow, cap: Option<u64>) -> Vec<CandidateState> {
-        let pairs = platform.keys.iter().flat_map(|key| platform.models.iter().map(move |model| (key, model)));
+        let pairs =
+            platform.keys.iter().flat_map(|key| platform.models.iter().map(move |model| (key, model)));
         pairs
             .map(|(key, model)| {
                 let id = CandidateId::new(&platform.id, &model.id, &key.id);

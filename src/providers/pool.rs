@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::HeaderValue;
 use parking_lot::{Mutex, RwLock};
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
@@ -16,7 +17,9 @@ use super::metered::{Metered, Settling};
 use super::quotas::{Contender, Estimate, Quotas, UsageSink};
 use super::status::{ProviderDetail, ProviderRow};
 use super::unserved::{Unservable, UnservedReason};
-use super::{Answer, CallError, CandidateId, ChatRequest, Failure, Reply, SecretKey, catalog, history, outcome};
+use super::{
+    Answer, CallError, CandidateId, ChatRequest, Failure, Reply, SecretKey, catalog, history, outcome,
+};
 use crate::clock::SharedClock;
 use crate::limits::Admission;
 use crate::model::Error;
@@ -152,14 +155,14 @@ impl Pool {
                         meter: admission.meter().clone(),
                         model: candidate.id.model.to_string(),
                     };
-                    return Ok(reply(candidate, sent.body, settling));
+                    return Ok(reply(candidate, sent.request_id, sent.body, settling));
                 }
                 Err(failure) => failure,
             };
             let consequence = lease.failed(&failure);
             log(candidate, &failure);
-            if let Failure::Status { status: 400, message, .. } = failure {
-                return Err(outcome::rejected(message));
+            if let Failure::Status { status: 400, message, code, param, .. } = failure {
+                return Err(outcome::rejected(message, code, param));
             }
             failures.push((at, consequence));
         }
@@ -317,17 +320,23 @@ impl Pool {
     }
 }
 
-fn reply(candidate: &Candidate, body: SentBody, settling: Settling) -> Reply {
+fn reply(
+    candidate: &Candidate,
+    request_id: Option<HeaderValue>,
+    body: SentBody,
+    settling: Settling,
+) -> Reply {
     let answer = match body {
-        SentBody::Whole { completion, step } => {
+        SentBody::Whole { completion, text, step } => {
             settling.settle(step);
-            Answer::Whole { completion, step }
+            Answer::Whole { completion, text, step }
         }
         SentBody::Stream { events, so_far } => {
             Answer::Stream(Box::pin(Metered { events, so_far, settling: Some(settling) }))
         }
     };
-    Reply { platform: candidate.id.platform.to_string(), model: candidate.id.model.to_string(), answer }
+    let (platform, model) = (candidate.id.platform.to_string(), candidate.id.model.to_string());
+    Reply { platform, model, request_id, answer }
 }
 
 /// The provider's own words stay out of the log: they may quote the prompt.

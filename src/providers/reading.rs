@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::assembly::Assembly;
 use super::completion::{self, ToolIndex};
 use super::sse::{SseEvent, SseParser};
 use super::upstream::Tally;
-use super::{Event, Events, Failure, Piece, fault};
+use super::{Event, Events, Failure, Piece, fault, json};
+use crate::ledger::StepUsage;
 
 /// Bytes of a body; an error is a connection that broke.
 pub(super) type Body = Pin<Box<dyn Stream<Item = Result<Bytes, ()>> + Send>>;
@@ -33,12 +35,16 @@ const LOST: &str = "the model's answer broke off: the connection to the provider
 const FAULTY: &str = "the model's answer broke off: the provider reported a failure; try again";
 const UNREADABLE: &str = "the model's answer broke off: what the provider sent can't be read; try again";
 
-/// The rest of a body, once its first byte that isn't blank has come by `deadline`: all bytes so far and that byte.
-pub(super) async fn first_byte(body: &mut Body, deadline: Instant) -> Result<(Bytes, u8), Failure> {
+/// The rest of a body, once its first byte that isn't blank has come: all bytes so far and that byte. Each part has
+/// to come by what `deadline` is then.
+pub(super) async fn first_byte(
+    body: &mut Body,
+    deadline: impl Fn() -> Instant,
+) -> Result<(Bytes, u8), Failure> {
     const BLANK: &[u8] = b" \t\r\n\xef\xbb\xbf";
     let mut begun = Vec::new();
     loop {
-        let bytes = next(body, deadline).await?.ok_or(Failure::Connection)?;
+        let bytes = next(body, deadline()).await?.ok_or(Failure::Connection)?;
         begun.extend_from_slice(&bytes);
         if let Some(first) = begun.iter().find(|b| !BLANK.contains(b)) {
             let first = *first;
@@ -50,15 +56,18 @@ pub(super) async fn first_byte(body: &mut Body, deadline: Instant) -> Result<(By
     }
 }
 
-/// A whole body as JSON.
-pub(super) async fn whole(body: &mut Body, begun: Bytes, idle: Duration) -> Result<Value, Failure> {
-    let bytes = collect(body, begun, idle, WHOLE_MAX).await?;
-    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
-    serde_json::from_slice(text).map_err(|error| {
+/// A whole body as JSON, and its text.
+pub(super) async fn whole(body: &mut Body, begun: Bytes, idle: Duration) -> Result<(Value, Bytes), Failure> {
+    const NO_JSON: Failure = Failure::Garbled("an answer that is no JSON");
+    let bytes = Bytes::from(collect(body, begun, idle, WHOLE_MAX).await?);
+    let bytes = if bytes.starts_with(b"\xef\xbb\xbf") { bytes.slice(3..) } else { bytes };
+    let text = std::str::from_utf8(&bytes).map_err(|_| NO_JSON)?;
+    let value = json::read(text).map_err(|error| {
         // Without a length the end of a cut body looks like any other.
         let cut = error.is_eof() && !text.is_empty();
-        if cut { Failure::Connection } else { Failure::Garbled("an answer that is no JSON") }
-    })
+        if cut { Failure::Connection } else { NO_JSON }
+    })?;
+    Ok((value, bytes))
 }
 
 /// At most `max` bytes of a body, each part of it within `idle`.
@@ -91,6 +100,26 @@ async fn next(body: &mut Body, deadline: Instant) -> Result<Option<Bytes>, Failu
 pub(super) fn events_of_whole(completion: &Value, tally: &Tally) -> Events {
     let pieces = completion::pieces_of(completion).into_iter().map(Event::Piece);
     Box::pin(futures::stream::iter(pieces.chain([Event::End(tally.step())])))
+}
+
+/// A stream that came where a whole answer was asked for, put together.
+pub(super) async fn whole_of_events(mut events: Events) -> Result<(Value, StepUsage), Failure> {
+    let mut whole = Assembly::default();
+    let mut size = 0;
+    while let Some(event) = events.next().await {
+        match event {
+            Event::Piece(piece) => {
+                size += piece.data.len();
+                if size > WHOLE_MAX {
+                    return Err(Failure::Garbled("an answer that is too large"));
+                }
+                whole.add(&json::read(&piece.data).unwrap_or_default());
+            }
+            Event::End(step) => return Ok((whole.completion(), step)),
+            Event::Cut { .. } => return Err(Failure::Connection),
+        }
+    }
+    Err(Failure::Connection)
 }
 
 /// Waits for the first piece that says something; what went before it is held back and passed on with it.
@@ -251,7 +280,7 @@ impl Reader {
         if data.eq_ignore_ascii_case("[done]") {
             return Some(Step::Done);
         }
-        let mut object: Value = match serde_json::from_str(data) {
+        let mut object: Value = match json::read(data) {
             Ok(object) => object,
             // Events without the blank line between them.
             Err(_) if data.contains('\n') => {
@@ -277,11 +306,10 @@ impl Reader {
         let speaks = self.count(&object);
         let without_choices = piece.only_usage && !object["choices"].is_array();
         if without_choices {
-            object["choices"] = json!([]);
+            object["choices"] = Value::Array(Vec::new());
         }
-        // On one line, or it would fall apart when it is sent on as an event.
-        piece.data =
-            if without_choices || data.contains('\n') { object.to_string() } else { data.to_owned() };
+        // On one line, or it would fall apart when it is sent on as an event. In JSON a line's end is a mere blank.
+        piece.data = if without_choices { object.to_string() } else { data.replace('\n', "") };
         Some(Step::Piece { piece, speaks })
     }
 

@@ -88,12 +88,12 @@ impl From<UpstreamAnswer> for Sent {
         let stated =
             StatedLimits { requests: answer.limits.requests.limit, tokens: answer.limits.tokens.limit };
         let body = match answer.body {
-            UpstreamBody::Whole { completion, step } => SentBody::Whole { completion, step },
+            UpstreamBody::Whole { completion, text, step } => SentBody::Whole { completion, text, step },
             UpstreamBody::Stream(events, tally) => {
                 SentBody::Stream { events, so_far: Box::new(move || tally.step()) }
             }
         };
-        Sent { stated, body }
+        Sent { stated, request_id: answer.request_id, body }
     }
 }
 

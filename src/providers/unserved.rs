@@ -59,10 +59,8 @@ impl Unservable {
             counted.recent.pop_front();
         }
         let why = match error {
-            CallError::NoRoom { message, .. }
-            | CallError::AllFailed { message }
-            | CallError::Rejected { message } => message.clone(),
-            CallError::UnknownModel { .. } => String::new(),
+            CallError::NoRoom { message, .. } | CallError::AllFailed { message } => message.clone(),
+            CallError::Rejected(_) | CallError::UnknownModel { .. } => String::new(),
         };
         counted.last = Some(UnservedRequest { at: now, asked: asked.to_owned(), why });
     }

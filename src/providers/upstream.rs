@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+use http::HeaderValue;
 use parking_lot::Mutex;
 use serde_json::Value;
 
@@ -14,12 +16,16 @@ use crate::model::Usage;
 pub struct UpstreamAnswer {
     /// What the provider says about its own limits.
     pub limits: LimitHeaders,
+    /// Its `x-request-id`.
+    pub request_id: Option<HeaderValue>,
     pub body: UpstreamBody,
 }
 
 pub enum UpstreamBody {
     Whole {
         completion: Value,
+        /// What `completion` was read from.
+        text: Bytes,
         step: StepUsage,
     },
     /// A stream that has begun. The tally knows what it used so far, also after it was dropped.

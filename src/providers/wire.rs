@@ -9,8 +9,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::StreamExt;
 use http::{HeaderValue, header};
-use serde::ser::{Serialize, SerializeMap, Serializer};
-use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout_at};
 
 use super::headers::LimitHeaders;
@@ -126,27 +124,33 @@ impl WireClient {
 
         let limits = LimitHeaders::read(&headers, self.clock.now());
         let tally = Tally::new(estimate::input(request));
-        let answer = if request.stream {
-            // By the first byte, not by the content type: gateways get that wrong.
-            match reading::first_byte(&mut body, deadline).await? {
-                (_, b'<') => return Err(Failure::Garbled("a page of HTML")),
-                (begun, b'{' | b'[') => {
-                    let completion = reading::whole(&mut body, begun, idle).await?;
-                    completion::read_whole(&completion, &tally, key)?;
+        // What it is shows by its first byte, not by its content type: gateways get that wrong. And some
+        // stream, or don't, whatever they were asked for.
+        // A whole answer may be long in coming, as long as the provider shows that it is there.
+        let patience = || if request.stream() { deadline } else { Instant::now() + idle };
+        let answer = match reading::first_byte(&mut body, patience).await? {
+            (_, b'<') => return Err(Failure::Garbled("a page of HTML")),
+            (begun, b'{' | b'[') => {
+                let (completion, text) = reading::whole(&mut body, begun, idle).await?;
+                completion::read_whole(&completion, &tally, key)?;
+                if request.stream() {
                     UpstreamBody::Stream(reading::events_of_whole(&completion, &tally), tally)
-                }
-                (begun, _) => {
-                    let events =
-                        reading::events_of_stream(body, begun, deadline, idle, tally.clone(), key).await?;
-                    UpstreamBody::Stream(events, tally)
+                } else {
+                    UpstreamBody::Whole { completion, text, step: tally.step() }
                 }
             }
-        } else {
-            let completion = reading::whole(&mut body, Bytes::new(), idle).await?;
-            completion::read_whole(&completion, &tally, key)?;
-            UpstreamBody::Whole { completion, step: tally.step() }
+            (begun, _) => {
+                let events =
+                    reading::events_of_stream(body, begun, patience(), idle, tally.clone(), key).await?;
+                if request.stream() {
+                    UpstreamBody::Stream(events, tally)
+                } else {
+                    let (completion, step) = reading::whole_of_events(events).await?;
+                    UpstreamBody::Whole { text: completion.to_string().into(), completion, step }
+                }
+            }
         };
-        Ok(UpstreamAnswer { limits, body: answer })
+        Ok(UpstreamAnswer { limits, request_id: headers.get("x-request-id").cloned(), body: answer })
     }
 
     fn outgoing(
@@ -156,15 +160,13 @@ impl WireClient {
         request: &ChatRequest,
     ) -> Result<reqwest::RequestBuilder, Failure> {
         let url = format!("{}/chat/completions", endpoint.base_url.trim_end_matches('/'));
-        let body = serde_json::to_vec(&Outgoing { model, request })
-            .map_err(|_| Failure::Garbled("a request that can't be written"))?;
-        let accept = if request.stream { "text/event-stream" } else { "application/json" };
+        let accept = if request.stream() { "text/event-stream" } else { "application/json" };
         let mut outgoing = self
             .http
             .post(url)
             .header(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))
             .header(header::ACCEPT, HeaderValue::from_static(accept))
-            .body(body);
+            .body(request.outgoing(model));
         if let Some(key) = &endpoint.key {
             // A key that no header can carry is as good as one that the provider refuses.
             let mut value =
@@ -174,6 +176,7 @@ impl WireClient {
                     reset_ms: None,
                     message: None,
                     code: None,
+                    param: None,
                 })?;
             value.set_sensitive(true);
             outgoing = outgoing.header(header::AUTHORIZATION, value);
@@ -186,34 +189,6 @@ fn unreachable(error: reqwest::Error) -> Failure {
     let failure = if error.is_timeout() { Failure::Timeout } else { Failure::Connection };
     tracing::debug!(error = ?error.without_url(), "a provider can't be reached");
     failure
-}
-
-/// The request's body with the members that are ours to set, written without a copy of the rest.
-struct Outgoing<'r> {
-    model: &'r str,
-    request: &'r ChatRequest,
-}
-
-impl Serialize for Outgoing<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let ChatRequest { body, stream } = self.request;
-        let mut map = to.serialize_map(None)?;
-        map.serialize_entry("model", self.model)?;
-        for (name, value) in body {
-            if !matches!(name.as_str(), "model" | "stream" | "stream_options") {
-                map.serialize_entry(name, value)?;
-            }
-        }
-        map.serialize_entry("stream", stream)?;
-        if *stream {
-            // The report is always asked for; whether the caller sees it is for the route to decide.
-            let mut options: Map<String, Value> =
-                body.get("stream_options").and_then(Value::as_object).cloned().unwrap_or_default();
-            options.insert("include_usage".into(), true.into());
-            map.serialize_entry("stream_options", &options)?;
-        }
-        map.end()
-    }
 }
 
 #[cfg(test)]

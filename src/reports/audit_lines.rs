@@ -52,6 +52,9 @@ fn text(name: &str, value: Option<&Value>) -> String {
         Some(Value::Null) if matches!(name, "rpm" | "rpd" | "tpm" | "tpd") => "unlimited".into(),
         Some(Value::Number(n)) => n.as_u64().map_or_else(|| n.to_string(), thousands),
         Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(items)) => {
+            items.iter().map(|item| text(name, Some(item))).collect::<Vec<_>>().join(", ")
+        }
         None | Some(Value::Null) => "none".into(),
         Some(other) => other.to_string(),
     }
@@ -71,5 +74,9 @@ mod tests {
             Change { field: "Rate per user".into(), before: "inherit".into(), after: "disabled".into() };
         assert_eq!(changes(&before, &after), [change]);
         assert_eq!(changes(&Value::Null, &json!({"name": "Acme"}))[0].before, "none");
+        assert_eq!(
+            changes(&Value::Null, &json!({"workspaces": ["acme", "globex"]}))[0].after,
+            "acme, globex"
+        );
     }
 }

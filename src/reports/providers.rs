@@ -19,8 +19,7 @@ impl Reports {
     }
 
     async fn pool_entry(&self, id: i64) -> Result<Option<AuditLine>, Error> {
-        let query =
-            audit::Query { before: Some(id.saturating_add(1)), limit: 1, ..audit::Query::default() };
+        let query = audit::Query { before: Some(id.saturating_add(1)), limit: 1, ..audit::Query::default() };
         let entry = audit::list(&self.store, &query).await?.into_iter().next();
         let ours = |entry: &Entry| entry.id == id && entry.action.starts_with("platform");
         Ok(entry.filter(ours).map(audit_lines::line))

@@ -43,13 +43,6 @@ impl Toolchain {
 
     /// `cargo VERB`, of this toolchain.
     pub(crate) fn cargo(&self, verb: &str) -> Command {
-        let mut command = self.plain_cargo(verb);
-        // Views lose their types at components' edges: a third less wasm, and no types too deep to compile.
-        command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", "--cfg=erase_components");
-        command
-    }
-
-    fn plain_cargo(&self, verb: &str) -> Command {
         match self {
             Self::Rustup => {
                 let mut command = Command::new(own_cargo());

@@ -30,14 +30,21 @@ pub(super) struct Show {
 }
 
 #[derive(Args)]
-#[group(required = true, multiple = true, id = "change")]
 pub(super) struct Set {
     workspace: String,
+    #[command(flatten)]
+    change: Change,
+}
+
+/// One of them at least: a group of the workspace too would be filled by it alone.
+#[derive(Args)]
+#[group(required = true, multiple = true)]
+struct Change {
     /// Requests a minute and user: a whole number (0 disables the limit) or `inherit`.
-    #[arg(long, group = "change", value_parser = rate, allow_hyphen_values = true, value_name = "N|inherit")]
+    #[arg(long, value_parser = rate, allow_hyphen_values = true, value_name = "N|inherit")]
     rate: Option<Setting>,
     /// Tokens a day: a whole number (0 disables the limit) or `inherit`.
-    #[arg(long, group = "change", value_parser = budget, allow_hyphen_values = true, value_name = "N|inherit")]
+    #[arg(long, value_parser = budget, allow_hyphen_values = true, value_name = "N|inherit")]
     budget: Option<Setting>,
 }
 
@@ -68,7 +75,7 @@ pub(super) async fn run(command: Command, config: &Config) -> Done {
         }
         Command::Set(set) => {
             let workspace = WorkspaceId::from(set.workspace);
-            let change = LimitChange { rate: set.rate, budget: set.budget };
+            let change = LimitChange { rate: set.change.rate, budget: set.change.budget };
             overrides::change(&store, clock().now(), &Actor::Cli, &workspace, change).await?;
             print(&reports.workspace_row(&workspace).await?);
         }

@@ -1,8 +1,6 @@
 //! `tollkeeper serve`
 
-use std::future::IntoFuture as _;
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use clap::Args;
 use tokio::net::TcpListener;
@@ -11,13 +9,11 @@ use tollkeeper::api;
 use tollkeeper::config::Config;
 use tollkeeper::directory::demo::{DemoLogin, make_demo};
 use tollkeeper::identity::FirstAdmin;
+use tollkeeper::listen::{self, Patience};
 use tollkeeper::services::Services;
 use tollkeeper_app::server::pages;
 
 use super::{Done, Failure, clock, open};
-
-/// How long a stopping server waits for answers under way to be read by their callers.
-const CONNECTIONS_END_WITHIN: Duration = Duration::from_secs(10);
 
 #[derive(Args)]
 pub(super) struct Arguments {
@@ -49,20 +45,14 @@ pub(super) async fn run(arguments: Arguments, config: Config) -> Done {
 
     let router = api::with_layers(api::router(&services).merge(pages(services.clone())), &services);
     let stopping = services.stopping.clone();
-    let stop = async move {
+    tokio::spawn(async move {
         terminated().await;
         tracing::info!("stopping: no new requests are taken");
         stopping.cancel();
-    };
-    let server = axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>());
-    let graceful = server.with_graceful_shutdown(stop).into_future();
-    let served = tokio::select! {
-        served = graceful => served,
-        // A caller that reads slowly must not keep the process from ending.
-        () = async { services.stopping.cancelled().await; tokio::time::sleep(CONNECTIONS_END_WITHIN).await } => Ok(()),
-    };
+    });
+    listen::serve(listener, router, services.stopping.clone(), Patience::default()).await;
     services.stop().await;
-    served.map_err(|error| Failure::Failed(format!("the server ended: {error}")))
+    Ok(())
 }
 
 /// Ends at SIGTERM or Ctrl-C.

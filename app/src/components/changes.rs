@@ -14,6 +14,7 @@ pub(crate) fn Changes(changes: Vec<Change>) -> impl IntoView {
                 <span class="arrow" aria-hidden="true">
                     "→"
                 </span>
+                " "
                 <ins>{change.after}</ins>
             </li>
         }

@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 use leptos_router::params::ParamsMap;
+use tollkeeper::model::Day;
 use tollkeeper::model::fmt::counted;
 use tollkeeper::model::reports::{AuditLine, AuditPage as Page, AuditQuery};
 
@@ -77,8 +78,8 @@ fn Filters(query: AuditQuery) -> impl IntoView {
         <form class="filters" method="get" action=PAGE role="search">
             {field("Workspace", "workspace", "text", query.workspace)}
             {field("Actor", "actor", "text", query.actor)}
-            {field("From (UTC day)", "from", "date", query.from)}
-            {field("To (UTC day)", "to", "date", query.to)}
+            {field("From (UTC day)", "from", "date", day(query.from))}
+            {field("To (UTC day)", "to", "date", day(query.to))}
             <div class="row">
                 <button class="button" type="submit">
                     "Filter"
@@ -90,6 +91,11 @@ fn Filters(query: AuditQuery) -> impl IntoView {
         </form>
     }
     .into_any()
+}
+
+/// What a date's box takes: anything else the browser would complain of.
+fn day(text: String) -> String {
+    Day::parse(&text).map(|_| text).unwrap_or_default()
 }
 
 #[component]
@@ -125,9 +131,11 @@ fn Entries(page: Page, query: AuditQuery) -> impl IntoView {
                 </For>
             </tbody>
         </table>
-        <p class="empty dim" hidden=move || !shown.read().lines.is_empty()>
-            "No entry fits. Take a filter away, or look further back."
-        </p>
+        {move || {
+            shown.read().lines.is_empty().then(|| {
+                view! { <p class="no-entry dim">"No entry fits. Take a filter away, or look further back."</p> }
+            })
+        }}
         {pager}
     }
     .into_any()

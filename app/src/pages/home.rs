@@ -1,8 +1,9 @@
 //! The start page: leads everyone to where they work. Viewers may open none of the pages there are.
 
 use leptos::prelude::*;
+use tollkeeper::model::WorkspaceId;
 
-use crate::account::me;
+use crate::account::{known, me};
 use crate::components::{Guard, Lead, Need, PageHead};
 
 #[component]
@@ -20,13 +21,18 @@ pub(crate) fn HomePage() -> impl IntoView {
 
 #[component]
 fn Welcome() -> impl IntoView {
-    let memberships = me().map(|me| me.memberships).unwrap_or_default();
+    let account = known().ok().flatten();
+    let (memberships, names) =
+        account.map(|account| (account.me.memberships, account.workspaces)).unwrap_or_default();
+    let name_of = |id: &WorkspaceId| {
+        names.iter().find(|(named, _)| named == id).map_or_else(|| id.to_string(), |(_, name)| name.clone())
+    };
     let lines = memberships
         .into_iter()
         .map(|membership| {
             view! {
                 <li>
-                    <strong>{membership.workspace.to_string()}</strong>
+                    <strong>{name_of(&membership.workspace)}</strong>
                     {format!(": {}", membership.role)}
                 </li>
             }

@@ -1,11 +1,12 @@
 //! Who a key acts as.
 
+use super::cache::Found;
 use super::form::{hash, is_well_formed};
 use crate::identity::sign_in::membership;
 use crate::identity::{Caller, Identity, Via};
 use crate::model::{Error, Timestamp};
 
-type CallerColumns = (String, String, Option<i64>, String, String, i64, Option<String>);
+type CallerColumns = (String, String, Option<i64>, Option<i64>, String, String, i64, Option<String>);
 
 impl Identity {
     /// Who a key acts as; none where it isn't one, is revoked or expired, or its user was removed.
@@ -13,29 +14,46 @@ impl Identity {
         if !is_well_formed(key) {
             return Ok(None);
         }
-        let now = self.clock.now();
+        let (now, hash) = (self.clock.now(), hash(key));
+        let known = self.keys_in_use.get(&hash, now);
+        let found = match known {
+            Ok(found) => found,
+            Err(unknown) => {
+                let Some(found) = self.look_up_key(&hash, now).await? else { return Ok(None) };
+                self.keys_in_use.put(hash, found.clone(), now, unknown);
+                found
+            }
+        };
+        if let Via::Key { id, .. } = &found.caller.via {
+            self.seen.key(id, found.last_used, now);
+        }
+        Ok(Some(found.caller))
+    }
+
+    async fn look_up_key(&self, hash: &str, now: Timestamp) -> Result<Option<Found>, Error> {
         let row: Option<CallerColumns> = sqlx::query_as(
-            "SELECT k.id, k.workspace_id, k.last_used_at_ms, u.id, u.email, u.admin, m.role
+            "SELECT k.id, k.workspace_id, k.last_used_at_ms, k.expires_at_ms, u.id, u.email, u.admin, m.role
              FROM api_keys k JOIN users u ON u.id = k.user_id
              LEFT JOIN memberships m ON m.user_id = k.user_id AND m.workspace_id = k.workspace_id
              WHERE k.hash = $1 AND k.revoked_at_ms IS NULL AND (k.expires_at_ms IS NULL OR k.expires_at_ms > $2)
                AND u.removed_at_ms IS NULL",
         )
-        .bind(hash(key))
+        .bind(hash.to_owned())
         .bind(now.ms())
         .fetch_optional(self.store.read())
         .await?;
-        let Some((id, workspace, last_used_ms, user, email, admin, role)) = row else {
+        let Some((id, workspace, last_used_ms, expires_ms, user, email, admin, role)) = row else {
             return Ok(None);
         };
-        self.seen.key(&id, last_used_ms.map(Timestamp), now);
-        Ok(Some(Caller {
+        let caller = Caller {
             user: user.into(),
             email,
             admin: admin != 0,
             memberships: membership(Some(workspace.clone()), role).into_iter().collect(),
             via: Via::Key { id, workspace: workspace.into() },
-        }))
+        };
+        let (last_used, expires_at) = (last_used_ms.map(Timestamp), expires_ms.map(Timestamp));
+        Ok(Some(Found { caller, last_used, expires_at }))
     }
 }
 
@@ -90,9 +108,30 @@ mod tests {
         site.identity.revoke_key(&Actor::Cli, &revoked.id, None).await.unwrap();
         assert_eq!(lookup(&revoked).await, None);
         site.run("DELETE FROM memberships").await;
+        site.clock.advance_ms(500);
         let without = lookup(&orphan).await.unwrap();
         assert!(!without.belongs_to(&"acme".into()) && without.may_call_models(&"acme".into()).is_err());
         site.run("UPDATE users SET removed_at_ms = 1").await;
+        site.clock.advance_ms(500);
         assert_eq!(lookup(&orphan).await, None);
+    }
+
+    #[tokio::test]
+    async fn a_key_in_use_costs_no_read() {
+        let site = site().await;
+        let expires_at = Some(site.clock_now().plus_ms(300));
+        let new = NewKey { email: "ada@example.com", workspace: &"acme".into(), name: "ci", expires_at };
+        let short = site.identity.create_key(&Actor::Cli, new).await.unwrap().key;
+        let hot = create(&site, "ada@example.com", "acme").await.unwrap().key;
+        let lookup = async |key: &str| site.identity.caller_of_key(key).await.map(|found| found.is_some());
+        assert_eq!((lookup(&hot).await, lookup(&short).await), (Ok(true), Ok(true)));
+        site.store.close().await;
+        site.clock.advance_ms(299);
+        assert_eq!((lookup(&hot).await, lookup(&short).await), (Ok(true), Ok(true)), "no database is there");
+        site.clock.advance_ms(1);
+        assert_eq!(lookup(&hot).await, Ok(true));
+        assert_ne!(lookup(&short).await, Ok(true), "expired");
+        site.clock.advance_ms(200);
+        assert!(lookup(&hot).await.is_err(), "half a second later it is read again");
     }
 }

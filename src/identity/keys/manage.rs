@@ -93,6 +93,7 @@ impl Identity {
         let (before, after) = (fields(false), fields(true));
         record(&mut tx, now, actor, "key.revoke", &workspace.into(), Some(before), after).await?;
         tx.commit().await?;
+        self.keys_in_use.forget_all();
         Ok(())
     }
 }

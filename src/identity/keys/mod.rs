@@ -1,13 +1,15 @@
 //! API keys: made, listed, revoked, and looked up.
 //!
-//! Every use is looked up in the database, so that a key made, revoked or orphaned by another
-//! process is seen at once.
+//! A key in use is looked up in the database every half second, so that what another process changes (the key,
+//! its user, their role) is seen within a second; what this process revokes is seen at once.
 
+mod cache;
 mod create;
 mod form;
 mod lookup;
 mod manage;
 
+pub(super) use cache::KeyCache;
 pub use create::{CreatedKey, NewKey};
 pub(super) use manage::delete_long_revoked;
 

@@ -71,16 +71,20 @@ async fn next_position(tx: &mut Tx, of: Positions<'_>) -> Result<i64, sqlx::Erro
                 .await
         }
         Positions::Keys(platform) => {
-            sqlx::query_scalar("SELECT COALESCE(MAX(position), -1) + 1 FROM platform_keys WHERE platform_id = $1")
-                .bind(platform.to_owned())
-                .fetch_one(&mut **tx)
-                .await
+            sqlx::query_scalar(
+                "SELECT COALESCE(MAX(position), -1) + 1 FROM platform_keys WHERE platform_id = $1",
+            )
+            .bind(platform.to_owned())
+            .fetch_one(&mut **tx)
+            .await
         }
         Positions::Models(platform) => {
-            sqlx::query_scalar("SELECT COALESCE(MAX(position), -1) + 1 FROM platform_models WHERE platform_id = $1")
-                .bind(platform.to_owned())
-                .fetch_one(&mut **tx)
-                .await
+            sqlx::query_scalar(
+                "SELECT COALESCE(MAX(position), -1) + 1 FROM platform_models WHERE platform_id = $1",
+            )
+            .bind(platform.to_owned())
+            .fetch_one(&mut **tx)
+            .await
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::{Map, json};
+use serde_json::json;
 
 use super::plain;
 use crate::audit::{self, Actor, Change};
@@ -12,9 +12,7 @@ use crate::model::providers::Tested;
 use crate::providers::catalog::Candidate;
 use crate::providers::link::SentBody;
 use crate::providers::quotas::{Estimate, Lease};
-use crate::providers::{
-    CandidateId, ChatRequest, Failure, Limits, Pool, Sent, Target, outcome,
-};
+use crate::providers::{CandidateId, ChatRequest, Failure, Limits, Pool, Sent, Target, outcome};
 use crate::store::to_u64;
 
 /// Who looks at a page waits no longer.
@@ -35,8 +33,8 @@ impl Pool {
             "messages": [{ "role": "user", "content": "Reply with the word OK." }],
             "max_tokens": MAX_TOKENS,
         });
-        let body = body.as_object().cloned().unwrap_or_else(Map::new);
-        let request = ChatRequest { body, stream: false };
+        let members = body.as_object().cloned().unwrap_or_default();
+        let request = ChatRequest::new(members, false);
         let estimate = Estimate::of(|typical| self.upstream().estimate(&request, typical));
         let lease =
             self.quotas().reserve_one(id, candidate.limits, candidate.cap, estimate).map_err(|obstacle| {
@@ -67,7 +65,7 @@ impl Pool {
 
     fn tell(&self, mut lease: Lease, sent: Result<Sent, Failure>, took_ms: u64) -> Tested {
         let (ok, outcome) = match sent {
-            Ok(Sent { stated, body }) => {
+            Ok(Sent { stated, body, .. }) => {
                 let request = lease.answered(stated);
                 let step = match &body {
                     SentBody::Whole { step, .. } => *step,

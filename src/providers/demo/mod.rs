@@ -60,20 +60,20 @@ impl DemoModel {
         let tally = Tally::new(estimate::input(request));
         rest(self.pace.before).await;
         let frame = self.frame(request);
-        let body = if request.stream {
+        let body = if request.stream() {
             let pieces = chunks(&frame, &said, &tally);
             UpstreamBody::Stream(Box::pin(paced(pieces, tally.clone(), self.pace.piece)), tally)
         } else {
             let completion = whole(&frame, &said, &tally);
-            UpstreamBody::Whole { completion, step: tally.step() }
+            UpstreamBody::Whole { text: completion.to_string().into(), completion, step: tally.step() }
         };
-        UpstreamAnswer { limits: LimitHeaders::default(), body }
+        UpstreamAnswer { limits: LimitHeaders::default(), request_id: None, body }
     }
 
     /// The members that all objects of an answer share.
     fn frame(&self, request: &ChatRequest) -> Value {
         let mut hasher = DefaultHasher::new();
-        request.body.get("messages").map(Value::to_string).hash(&mut hasher);
+        request.member("messages").map(Value::to_string).hash(&mut hasher);
         let created = self.clock.now().ms().div_euclid(1000);
         json!({ "id": format!("chatcmpl-demo-{:016x}", hasher.finish()), "created": created, "model": DEMO_MODEL })
     }

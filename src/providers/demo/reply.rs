@@ -77,16 +77,16 @@ fn text_of(content: &Value) -> String {
 
 pub(super) fn to(request: &ChatRequest) -> Said {
     let list =
-        |name: &str| request.body.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        |name: &str| request.member(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let asked = Asked { messages: list("messages"), tools: list("tools") };
-    let choice = request.body.get("tool_choice").unwrap_or(&Value::Null);
+    let choice = request.member("tool_choice").unwrap_or(&Value::Null);
     let (_, wish) = asked.wish();
 
     if let Some(forced) = choice["function"]["name"].as_str() {
         let arguments = value_for(asked.parameters(forced).unwrap_or(&Value::Null), &wish);
         return Said { calls: vec![asked.call(0, forced, &arguments)], ..Said::default() };
     }
-    let format = request.body.get("response_format").unwrap_or(&Value::Null);
+    let format = request.member("response_format").unwrap_or(&Value::Null);
     match format["type"].as_str() {
         Some("json_schema") => {
             return Said::words(value_for(&format["json_schema"]["schema"], &wish).to_string());
@@ -166,7 +166,7 @@ fn topic(wish: &str) -> String {
 
 /// Words within the request's `max_tokens`.
 fn shortened(text: String, request: &ChatRequest) -> Said {
-    let number = |name: &str| request.body.get(name).and_then(Value::as_u64);
+    let number = |name: &str| request.member(name).and_then(Value::as_u64);
     let tokens = number("max_completion_tokens").or_else(|| number("max_tokens")).unwrap_or(u64::MAX);
     let most = usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(4);
     match text.char_indices().nth(most) {

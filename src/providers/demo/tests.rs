@@ -11,12 +11,12 @@ fn model() -> DemoModel {
 }
 
 fn request(body: &Value, stream: bool) -> ChatRequest {
-    ChatRequest { body: body.as_object().cloned().unwrap(), stream }
+    ChatRequest::new(body.as_object().cloned().unwrap(), stream)
 }
 
 async fn whole(body: &Value) -> Value {
     let answer = model().send(&request(body, false)).await;
-    let UpstreamBody::Whole { completion, step } = answer.body else { panic!("whole") };
+    let UpstreamBody::Whole { completion, step, .. } = answer.body else { panic!("whole") };
     assert_eq!(step, StepUsage::reported(step.usage));
     assert_eq!(completion["usage"]["prompt_tokens"], json!(step.usage.input_tokens));
     assert_eq!(completion["usage"]["completion_tokens"], json!(step.usage.output_tokens));

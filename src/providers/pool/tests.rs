@@ -69,7 +69,7 @@ impl Upstream for Provider {
         let script = self.scripts.lock().get(&key).cloned().unwrap_or(Script::Answer(20, 10));
         let tokens = if let Script::Busy(most) = script { rand::random_range(0..=most) } else { 0 };
         self.arrivals.lock().push(Arrival { key, at: self.clock.now(), tokens });
-        let whole = |step| Ok(SentBody::Whole { completion: json!({}), step });
+        let whole = |step| Ok(SentBody::Whole { completion: json!({}), text: "{}".into(), step });
         let stream = |events: Vec<Event>| {
             Ok(SentBody::Stream {
                 events: Box::pin(futures::stream::iter(events)),
@@ -103,11 +103,11 @@ impl Upstream for Provider {
                 whole(step(tokens, 0))
             }
         }?;
-        Ok(Sent { stated: StatedLimits { requests: Some(99), tokens: None }, body })
+        Ok(Sent { stated: StatedLimits { requests: Some(99), tokens: None }, request_id: None, body })
     }
 
     fn estimate(&self, request: &ChatRequest, typical_output: u64) -> u64 {
-        request.body.get("max_tokens").and_then(serde_json::Value::as_u64).unwrap_or(typical_output)
+        request.member("max_tokens").and_then(serde_json::Value::as_u64).unwrap_or(typical_output)
     }
 }
 
@@ -261,11 +261,18 @@ async fn open(
 fn request(max_tokens: u64) -> ChatRequest {
     let mut body = Map::new();
     body.insert("max_tokens".into(), max_tokens.into());
-    ChatRequest { body, stream: false }
+    ChatRequest::new(body, false)
 }
 
 fn status(status: u16, retry_after_ms: Option<u64>) -> Script {
-    Script::Fail(Failure::Status { status, retry_after_ms, reset_ms: None, message: None, code: None })
+    Script::Fail(Failure::Status {
+        status,
+        retry_after_ms,
+        reset_ms: None,
+        message: None,
+        code: None,
+        param: None,
+    })
 }
 
 fn rpm(n: u64) -> Limits {

@@ -28,8 +28,7 @@ pub(crate) fn DayChart(
             }}
             <details>
                 <summary>"The same as a table"</summary>
-                <div class="day-table">
-                    <table class="table">
+                    <table class="figures">
                         <thead>
                             <tr>
                                 <th scope="col">"Day (UTC)"</th>
@@ -46,7 +45,6 @@ pub(crate) fn DayChart(
                         </thead>
                         <tbody>{move || days.get().into_iter().rev().map(row).collect_view()}</tbody>
                     </table>
-                </div>
             </details>
         </figure>
     }
@@ -80,6 +78,7 @@ fn Drawing(plan: Plan, days: Vec<DayTokens>, budget: u64) -> impl IntoView {
                 {plan.ticks.iter().map(tick_label).collect_view()}
             </svg>
             <svg class="plot" aria-hidden="true">
+                {lines}
                 <svg
                     x="0"
                     y=ABOVE.to_string()
@@ -90,7 +89,6 @@ fn Drawing(plan: Plan, days: Vec<DayTokens>, budget: u64) -> impl IntoView {
                 >
                     {bars}
                 </svg>
-                {lines}
                 {budget_line}
                 {plan.dates.iter().map(|date| date_label(*date, &days)).collect_view()}
             </svg>
@@ -168,13 +166,13 @@ fn row(day: DayTokens) -> impl IntoView {
     view! {
         <tr>
             <th scope="row">{day.day.ymd()}</th>
-            <td class="number" data-label="Input">
+            <td class="number">
                 {thousands(day.input_tokens)}
             </td>
-            <td class="number" data-label="Output">
+            <td class="number">
                 {thousands(day.output_tokens)}
             </td>
-            <td class="number" data-label="Requests">
+            <td class="number">
                 {thousands(day.requests)}
             </td>
         </tr>

@@ -30,8 +30,9 @@ pub(super) fn Candidate(
         .into_iter()
         .enumerate()
         .map(|(at, (name, column))| {
-            let quota =
-                Memo::new(move |_| state.read().as_ref().map_or_else(Quota::default, |state| state.windows()[at]));
+            let quota = Memo::new(move |_| {
+                state.read().as_ref().map_or_else(Quota::default, |state| state.windows()[at])
+            });
             let name = format!("{name} of {} under key {}", model.id, key.label);
             view! {
                 <td class="bar" data-label=column>
@@ -44,7 +45,14 @@ pub(super) fn Candidate(
     let noted = which.clone();
     let testing = {
         let which = which.clone();
-        move || actions.test.input().read().as_ref().is_some_and(|input| input.model == which.model && input.key == which.key)
+        move || {
+            actions
+                .test
+                .input()
+                .read()
+                .as_ref()
+                .is_some_and(|input| input.model == which.model && input.key == which.key)
+        }
     };
     let label = format!("Test key {} with {}", which.label, which.model);
     view! {
@@ -149,8 +157,9 @@ fn stated(state: &CandidateState) -> Option<String> {
         .into_iter()
         .filter_map(|(limit, what)| limit.map(|limit| format!("{} {what}", thousands(limit))))
         .collect();
-    (!said.is_empty())
-        .then(|| format!("The provider itself states a limit of {}, which is none of ours.", said.join(" and ")))
+    (!said.is_empty()).then(|| {
+        format!("The provider itself states a limit of {}, which is none of ours.", said.join(" and "))
+    })
 }
 
 fn test_words(tested: Tested) -> impl IntoView {

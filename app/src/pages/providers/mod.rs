@@ -102,9 +102,8 @@ fn Pool(page: Page, done: Memo<Option<i64>>) -> impl IntoView {
     let query = use_query_map();
     // The settings alone: while numbers tick, nothing is made anew under the reader's hands.
     let platforms = Memo::new(move |_| page.read().platforms.clone());
-    let ids = Memo::new(move |_| {
-        platforms.read().iter().map(|platform| platform.id.clone()).collect::<Vec<_>>()
-    });
+    let ids =
+        Memo::new(move |_| platforms.read().iter().map(|platform| platform.id.clone()).collect::<Vec<_>>());
     let asked = Memo::new(move |_| Ask::of(&query.read(), &platforms.read()));
     let refused = move || {
         let clear = actions.clear.value().get().and_then(Result::err);
@@ -165,18 +164,12 @@ fn tell_what_was_done(page: RwSignal<Page>, done: Memo<Option<i64>>) {
 }
 
 /// How a model under a key stands, as a signal of its own.
-fn state_of(
-    page: RwSignal<Page>,
-    platform: &str,
-    key: &str,
-    model: &str,
-) -> Memo<Option<CandidateState>> {
+fn state_of(page: RwSignal<Page>, platform: &str, key: &str, model: &str) -> Memo<Option<CandidateState>> {
     let (platform, key, model) = (platform.to_owned(), key.to_owned(), model.to_owned());
     Memo::new(move |_| {
         let page = page.read();
-        let is = |state: &&CandidateState| {
-            state.key == key && state.model == model && state.platform == platform
-        };
+        let is =
+            |state: &&CandidateState| state.key == key && state.model == model && state.platform == platform;
         page.candidates.iter().find(is).cloned()
     })
 }

@@ -39,7 +39,8 @@ pub(super) fn DoneNotice(page: RwSignal<ProvidersPage>) -> impl IntoView {
         line.get().map(|line| {
             // Of no interest to those who have just typed the rest.
             let changes = line.changes.into_iter();
-            let changes = changes.filter(|change| !matches!(change.field.as_str(), "position" | "managed")).collect();
+            let changes =
+                changes.filter(|change| !matches!(change.field.as_str(), "position" | "managed")).collect();
             view! {
                 <div class="notice">
                     <p>{sentence_of(&line.action)}</p>
@@ -70,7 +71,8 @@ fn sentence_of(action: &str) -> &'static str {
 #[component]
 pub(super) fn Source(page: RwSignal<ProvidersPage>) -> impl IntoView {
     let from = Memo::new(move |_| page.read().from);
-    move || match from.get() {
+    move || {
+        match from.get() {
         PoolSource::Stored => ().into_any(),
         PoolSource::Environment => view! {
             <p class="notice">
@@ -93,5 +95,6 @@ pub(super) fn Source(page: RwSignal<ProvidersPage>) -> impl IntoView {
             </section>
         }
         .into_any(),
+    }
     }
 }

@@ -216,7 +216,7 @@ pub(super) fn LimitsInForce(detail: RwSignal<WorkspaceDetail>) -> impl IntoView 
             0 => "no limit".to_owned(),
             limit => format!("{} {unit}", thousands(limit)),
         };
-        view! { <span>{words}</span> <LimitChip limit /> }
+        view! { <span>{words}</span> " " <LimitChip limit /> }
     };
     view! {
         <section class="card" aria-labelledby="limits">

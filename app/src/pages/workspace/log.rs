@@ -24,9 +24,9 @@ pub(super) fn Log(detail: RwSignal<WorkspaceDetail>) -> impl IntoView {
                     <li>{entry(line)}</li>
                 </For>
             </ol>
-            <p class="dim" hidden=move || !lines.read().is_empty()>
-                "Nothing was changed here yet."
-            </p>
+            {move || {
+                lines.read().is_empty().then(|| view! { <p class="dim">"Nothing was changed here yet."</p> })
+            }}
             <p class="more">{all}</p>
         </section>
     }

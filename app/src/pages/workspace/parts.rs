@@ -1,7 +1,7 @@
 //! Today by user, route and model.
 
 use leptos::prelude::*;
-use tollkeeper::model::fmt::{percent, thousands};
+use tollkeeper::model::fmt::thousands;
 use tollkeeper::model::reports::{Part, WorkspaceDetail};
 
 #[component]
@@ -34,7 +34,7 @@ fn Parts(
         parts.into_iter().map(|part| row(part, all)).collect_view()
     };
     view! {
-        <table class="table part">
+        <table class="figures part">
             <thead>
                 <tr>
                     <th scope="col">{of}</th>
@@ -61,7 +61,7 @@ fn Parts(
 }
 
 fn row(part: Part, all: u64) -> impl IntoView {
-    let share = percent(part.tokens, all).min(100);
+    let share = share(part.tokens, all);
     view! {
         <tr>
             <th scope="row">
@@ -70,16 +70,33 @@ fn row(part: Part, all: u64) -> impl IntoView {
                     <rect width=share.to_string() height="3" />
                 </svg>
             </th>
-            <td class="number" data-label="Tokens">
+            <td class="number">
                 {thousands(part.tokens)}
             </td>
-            <td class="number" data-label="Share">
+            <td class="number">
                 {format!("{share} %")}
             </td>
-            <td class="number" data-label="Requests">
+            <td class="number">
                 {thousands(part.requests)}
             </td>
         </tr>
     }
     .into_any()
+}
+
+/// In whole percent, to the nearest.
+fn share(tokens: u64, all: u64) -> u64 {
+    let (tokens, all) = (u128::from(tokens), u128::from(all.max(1)));
+    u64::try_from((tokens * 200 + all) / (2 * all)).map_or(100, |share| share.min(100))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_rounded_to_the_nearest() {
+        assert_eq!([(1, 3), (2, 3), (3, 3), (0, 0)].map(|(part, all)| share(part, all)), [33, 67, 100, 0]);
+        assert_eq!(share(u64::MAX, 1), 100);
+    }
 }

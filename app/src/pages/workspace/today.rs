@@ -58,7 +58,7 @@ fn Budget(detail: RwSignal<WorkspaceDetail>) -> impl IntoView {
 fn left(budget: u64, used: u64) -> Option<String> {
     match budget.checked_sub(used) {
         _ if budget == 0 => None,
-        None | Some(0) => Some("spent: requests are refused".into()),
+        None | Some(0) => Some("Spent: requests are refused".into()),
         Some(left) => Some(format!("{} left", thousands(left))),
     }
 }
@@ -90,11 +90,11 @@ fn Counts(detail: RwSignal<WorkspaceDetail>) -> impl IntoView {
                 <dd>{count(|detail| detail.row.today.requests)}</dd>
             </div>
             <div class:refusing=level(rate_refused)>
-                <dt>"Refused by the rate"</dt>
+                <dt>"Refused by rate"</dt>
                 <dd>{count(rate_refused)}</dd>
             </div>
             <div class:refusing=level(budget_refused)>
-                <dt>"Refused by the budget"</dt>
+                <dt>"Refused by budget"</dt>
                 <dd>{count(budget_refused)}</dd>
             </div>
             <div>
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(left(0, 5), None);
         assert_eq!(left(1_000, 1).as_deref(), Some("999 left"));
         for used in [1_000, 1_001] {
-            assert_eq!(left(1_000, used).as_deref(), Some("spent: requests are refused"));
+            assert_eq!(left(1_000, used).as_deref(), Some("Spent: requests are refused"));
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::audit::Actor;
+use crate::model::Rejection;
 
 #[tokio::test]
 async fn a_429_moves_on_and_is_left_alone_for_as_long_as_it_says() {
@@ -72,9 +73,18 @@ async fn a_400_is_the_callers() {
         [Line("alpha", &["a1"], "m", "default", 1, NONE), Line("beta", &["b1"], "n", "default", 2, NONE)];
     let site = Site::new(&lines).await;
     let message = Some("temperature must be at most 2".to_owned());
-    let failure = Failure::Status { status: 400, retry_after_ms: None, reset_ms: None, message, code: None };
+    let failure = Failure::Status {
+        status: 400,
+        retry_after_ms: None,
+        reset_ms: None,
+        message,
+        code: None,
+        param: None,
+    };
     site.script("sk-a1", Script::Fail(failure));
-    let CallError::Rejected { message } = site.ask("default").await.err().unwrap() else { panic!() };
+    let CallError::Rejected(Rejection { message, .. }) = site.ask("default").await.err().unwrap() else {
+        panic!()
+    };
     assert!(message.contains("temperature must be at most 2"), "{message}");
     assert_eq!((site.keys().len(), site.row("m").cooldown_until), (1, None));
     assert!(site.admission.meter().take().is_empty());

@@ -30,7 +30,10 @@ async fn memory_decides_while_the_database_fails_and_nothing_is_lost_after() {
     };
     let pool = Pool::open(wiring(Arc::new(ledger.clone()))).await.unwrap();
     let counts = |pool: &Pool| -> Vec<_> {
-        pool.status().into_iter().map(|row| (row.key_id, row.rpm, row.rpd, row.tpd, row.provider_day)).collect()
+        pool.status()
+            .into_iter()
+            .map(|row| (row.key_id, row.rpm, row.rpd, row.tpd, row.provider_day))
+            .collect()
     };
     table_is_there(&site.store, false).await;
     for _ in 0..6 {

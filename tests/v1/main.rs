@@ -1,0 +1,10 @@
+//! `/v1` as its clients meet it.
+
+#[path = "../../src/providers/scripted.rs"]
+#[expect(dead_code, reason = "not all of it is used here")]
+mod scripted;
+mod site;
+
+mod errors;
+mod fidelity;
+mod streams;
