@@ -1,5 +1,5 @@
 //! Instructions that the two decisions of every request execute, counted under Valgrind: the same
-//! number on every run and every machine of the same kind. docs/performance.md says what they came to.
+//! number on every run and every machine of the same kind. docs/performance.md says how to run it.
 
 use std::hint::black_box;
 use std::sync::Arc;

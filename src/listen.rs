@@ -3,6 +3,7 @@
 //! `axum::serve` has no such bounds. HTTP/1.1 alone: TLS and HTTP/2 are for a proxy in front.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -13,6 +14,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
@@ -27,11 +29,18 @@ pub struct Patience {
     pub write: Duration,
     /// How long answers under way may take when the server stops.
     pub stop: Duration,
+    /// Connections that are held at once. More wait to be taken until one of these ends.
+    pub connections: usize,
 }
 
 impl Default for Patience {
     fn default() -> Self {
-        Self { head: Duration::from_secs(75), write: Duration::from_mins(1), stop: Duration::from_secs(10) }
+        Self {
+            head: Duration::from_secs(75),
+            write: Duration::from_mins(1),
+            stop: Duration::from_secs(10),
+            connections: 16_384,
+        }
     }
 }
 
@@ -48,7 +57,8 @@ pub async fn serve(listener: TcpListener, router: Router, stop: CancellationToke
         .header_read_timeout(patience.head)
         .max_buf_size(BUFFER_MAX)
         .max_header_size(BUFFER_MAX);
-    while let Some((stream, peer)) = stop.run_until_cancelled(accept(&listener)).await {
+    let places = Arc::new(Semaphore::new(patience.connections));
+    while let Some((place, stream, peer)) = stop.run_until_cancelled(accept(&places, &listener)).await {
         // Pieces of a stream are small and are not to wait for each other.
         let _ = stream.set_nodelay(true);
         let mut stream = TimeoutStream::new(stream);
@@ -61,6 +71,7 @@ pub async fn serve(listener: TcpListener, router: Router, stop: CancellationToke
         });
         let connection = connections.watch(http.serve_connection(TokioIo::new(Box::pin(stream)), service));
         tokio::spawn(async move {
+            let _place = place;
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a connection ended early");
             }
@@ -71,10 +82,14 @@ pub async fn serve(listener: TcpListener, router: Router, stop: CancellationToke
     let _ = tokio::time::timeout(patience.stop, connections.shutdown()).await;
 }
 
-async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
+async fn accept(
+    places: &Arc<Semaphore>,
+    listener: &TcpListener,
+) -> (OwnedSemaphorePermit, TcpStream, SocketAddr) {
+    let place = places.clone().acquire_owned().await.expect("the semaphore is never closed");
     loop {
         match listener.accept().await {
-            Ok(accepted) => return accepted,
+            Ok((stream, peer)) => return (place, stream, peer),
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be taken; trying again");
                 tokio::time::sleep(ACCEPT_AGAIN).await;
@@ -111,7 +126,7 @@ mod tests {
 
     fn quick() -> Patience {
         let short = Duration::from_millis(100);
-        Patience { head: short, write: short, stop: Duration::from_secs(5) }
+        Patience { head: short, write: short, stop: Duration::from_secs(5), connections: 16 }
     }
 
     /// What comes until the server hangs up, which it has to do soon.
@@ -128,6 +143,21 @@ mod tests {
         let (mut client, ..) = served(quick()).await;
         client.write_all(b"GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ").await.unwrap();
         assert_eq!(rest(&mut client).await, "");
+    }
+
+    #[tokio::test]
+    async fn one_connection_too_many_waits_until_another_ends() {
+        let (mut first, stop, server) = served(Patience { connections: 1, ..Patience::default() }).await;
+        first.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+        first.read_exact(&mut [0; 12]).await.unwrap();
+        let mut second = TcpStream::connect(first.peer_addr().unwrap()).await.unwrap();
+        second.write_all(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await.unwrap();
+        let early = tokio::time::timeout(Duration::from_millis(200), second.peek(&mut [0; 1])).await;
+        assert!(early.is_err(), "it is not served beside the first");
+        drop(first);
+        assert!(rest(&mut second).await.ends_with("127.0.0.1"));
+        stop.cancel();
+        server.await.unwrap();
     }
 
     #[tokio::test]

@@ -2,7 +2,7 @@
 //! through `/v1` with limits and ledger on, against the same provider asked directly.
 //!
 //! Asker, gateway and provider share this machine, so the rates are no promise; what the gateway adds
-//! to a request, and the CPU time that it spends on one, are. docs/performance.md says what it came to.
+//! to a request, and the CPU time that it spends on one, are. docs/performance.md says how to run it.
 #![expect(clippy::unwrap_used, reason = "a measurement that can't go on has to stop")]
 
 use std::io::{BufRead as _, BufReader};

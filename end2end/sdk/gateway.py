@@ -40,10 +40,12 @@ def wait_for(url: str, process: subprocess.Popen, seconds: float) -> None:
 
 class Site:
     def __init__(self, models: list | None = None):
-        """`models`: (platform, base URL, key, model, alias), else the provider of these tests as `small`."""
+        """`models`: (platform, base URL, key, model, alias), else the provider of these tests as `small`, and as
+        `chat-only` without embeddings and responses."""
         self.folder = tempfile.TemporaryDirectory(prefix="tollkeeper-sdk-")
         self.provider = Provider()
-        models = models or [("scripted", self.provider.url, "sk-scripted", "vendor/m-1", "small")]
+        models = models or [("scripted", self.provider.url, "sk-scripted", "vendor/m-1", "small"),
+                            ("other", self.provider.url, "sk-other", "chat-only", "chat-only")]
         port = free_port()
         self.environment = {
             "PATH": os.environ["PATH"],

@@ -32,6 +32,18 @@ test("tools in a stream", async () => {
   assert.deepEqual([call.function.name, JSON.parse(call.function.arguments)], ["weather", { city: "Oslo" }]);
 });
 
+test("embeddings", async () => {
+  const answer = await client().embeddings.create({ model: "small", input: ["one", "two"] });
+  assert.deepEqual(answer.data.map((data) => [...data.embedding]), [[0.5, -1, 2], [0.5, -1, 2]]);
+});
+
+test("responses", async () => {
+  const answer = await client().responses.create({ model: "small", input: "Hello" });
+  assert.equal(answer.output_text, WORDS);
+  const stream = client().responses.stream({ model: "small", input: "Hello" });
+  assert.equal((await stream.finalResponse()).output_text, WORDS);
+});
+
 test("models", async () => {
   const ids = [];
   for await (const model of client().models.list()) ids.push(model.id);

@@ -1,7 +1,9 @@
 """A model provider for tests: OpenAI's wire format, and what it answers is in the words of the last message."""
 from __future__ import annotations
 
+import base64
 import json
+import struct
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -27,7 +29,12 @@ class Provider:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
                 provider.requests.append(body)
                 try:
-                    answer(self, body)
+                    if self.path.endswith("/embeddings"):
+                        embed(self, body)
+                    elif self.path.endswith("/responses"):
+                        respond(self, body)
+                    else:
+                        answer(self, body)
                 except (BrokenPipeError, ConnectionResetError):
                     self.close_connection = True
 
@@ -68,6 +75,51 @@ def answer(http: BaseHTTPRequestHandler, body: dict) -> None:
         return stream(http, body, base, message, finish, cut=said == "cut", slow=said == "slow")
     choices = [{"index": at, "message": message, "finish_reason": finish} for at in range(body.get("n") or 1)]
     send(http, 200, {**base, "object": "chat.completion", "choices": choices, "usage": USAGE})
+
+
+def embed(http: BaseHTTPRequestHandler, body: dict) -> None:
+    if body["model"].startswith("chat-only"):
+        return send(http, 404, {"error": {"message": "no such route", "type": "invalid_request_error"}})
+    numbers = base64.b64encode(struct.pack("<3f", 0.5, -1.0, 2.0)).decode()
+    vector = numbers if body.get("encoding_format") == "base64" else [0.5, -1.0, 2.0]
+    texts = body["input"] if isinstance(body["input"], list) else [body["input"]]
+    data = [{"object": "embedding", "index": at, "embedding": vector} for at, _ in enumerate(texts)]
+    send(http, 200, {"object": "list", "model": body["model"], "data": data,
+                     "usage": {"prompt_tokens": 5, "total_tokens": 5}})
+
+
+def respond(http: BaseHTTPRequestHandler, body: dict) -> None:
+    if body["model"].startswith("chat-only"):
+        return send(http, 404, {"error": {"message": "no such route", "type": "invalid_request_error"}})
+    part = {"type": "output_text", "text": WORDS, "annotations": []}
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": [part]}
+    begun = {"id": "resp_1", "object": "response", "created_at": 1_789_898_400, "model": body["model"], "error": None,
+             "status": "in_progress", "output": [], "parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
+    response = {**begun, "status": "completed", "output": [message], "usage": {
+        "input_tokens": 11, "output_tokens": 7, "total_tokens": 18,
+        "input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}}
+    if not body.get("stream"):
+        return send(http, 200, response)
+    at = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+    events = [{"type": "response.created", "response": begun},
+              {"type": "response.output_item.added", "output_index": 0, "item": {**message, "status": "in_progress", "content": []}},
+              {"type": "response.content_part.added", **at, "part": {**part, "text": ""}}]
+    words = [word + " " for word in WORDS.split(" ")]
+    words[-1] = words[-1].strip()
+    events += [{"type": "response.output_text.delta", **at, "delta": word, "logprobs": []} for word in words]
+    if body["input"] != "cut":
+        events += [{"type": "response.output_text.done", **at, "text": WORDS, "logprobs": []},
+                   {"type": "response.content_part.done", **at, "part": part},
+                   {"type": "response.output_item.done", "output_index": 0, "item": message},
+                   {"type": "response.completed", "response": response}]
+    http.send_response(200)
+    http.send_header("Content-Type", "text/event-stream")
+    http.send_header("Connection", "close")
+    http.end_headers()
+    http.close_connection = True
+    for number, event in enumerate(events):
+        http.wfile.write(f"event: {event['type']}\ndata: {json.dumps({**event, 'sequence_number': number})}\n\n".encode())
+        http.wfile.flush()
 
 
 def send(http: BaseHTTPRequestHandler, status: int, body: dict) -> None:

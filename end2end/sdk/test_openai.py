@@ -116,6 +116,32 @@ class Chat(WithSite):
         self.assertEqual(client.models.retrieve("scripted/vendor/m-1").owned_by, "scripted")
 
 
+class OtherCalls(WithSite):
+    def test_embeddings(self):
+        # The SDK asks for base64 unless told otherwise, and reads it.
+        answer = self.client().embeddings.create(model="small", input=["one", "two"])
+        self.assertEqual([data.embedding for data in answer.data], [[0.5, -1.0, 2.0]] * 2)
+        self.assertEqual((answer.usage.prompt_tokens, self.asked()["encoding_format"]), (5, "base64"))
+
+    def test_a_response(self):
+        answer = self.client().responses.create(model="small", input="Hello", instructions="Be brief.")
+        self.assertEqual((answer.output_text, answer.usage.total_tokens), (WORDS, 18))
+        self.assertEqual(self.asked(), {"model": "vendor/m-1", "input": "Hello", "instructions": "Be brief."})
+
+    def test_a_response_in_a_stream(self):
+        before = self.site.today("told")
+        with self.client("told").responses.stream(model="small", input="Hello") as stream:
+            deltas = [event.delta for event in stream if event.type == "response.output_text.delta"]
+            self.assertEqual(("".join(deltas), stream.get_final_response().output_text), (WORDS, WORDS))
+        after = self.site.today("told")
+        self.assertEqual([after[name] - before[name] for name in ("requests", "input_tokens", "output_tokens")], [1, 11, 7])
+
+    def test_a_response_that_breaks_off(self):
+        with self.assertRaises(openai.APIError) as raised:
+            list(self.client().responses.create(model="small", input="cut", stream=True))
+        self.assertIn("broke off", raised.exception.message)
+
+
 class Async(WithSite):
     def test_async(self):
         async def run():
@@ -219,11 +245,13 @@ class Errors(WithSite):
 
     def test_what_is_not_offered(self):
         client = self.client()
-        for call in (lambda: client.embeddings.create(model="small", input="x"),
-                     lambda: client.responses.create(model="small", input="x")):
+        for call, code in ((lambda: client.embeddings.create(model="chat-only", input="x"), "model_not_found"),
+                           (lambda: client.responses.create(model="chat-only", input="x"), "model_not_found"),
+                           (lambda: client.images.generate(model="small", prompt="x"), "unknown_url")):
             with self.assertRaises(openai.NotFoundError) as raised:
                 call()
-            self.assertEqual(raised.exception.code, "unknown_url")
+            self.assertEqual(raised.exception.code, code)
+        client.chat.completions.create(model="chat-only", messages=HELLO)
 
 
 if __name__ == "__main__":

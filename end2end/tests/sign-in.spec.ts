@@ -77,7 +77,7 @@ for (const [who, start, links] of [
       await expect(navigation.getByRole("link", { name: link })).toHaveAttribute("aria-current", "page");
       await expect(page.getByRole("heading", { level: 1 })).toHaveText(link);
     }
-    await page.getByText(people[who]).click();
+    await page.getByText(`Account ${people[who]}`).click();
     await a11y();
   });
 }

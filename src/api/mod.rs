@@ -26,8 +26,11 @@ mod logout;
 mod me;
 mod metrics;
 mod model_request;
+mod openai_call;
 mod openai_chat;
+mod openai_embeddings;
 mod openai_models;
+mod openai_responses;
 mod source_draft;
 mod sources;
 
@@ -94,6 +97,8 @@ pub fn router(services: &Services) -> Router {
         .routes(routes!(metrics::handler));
     let openai = OpenApiRouter::new()
         .routes(routes!(openai_chat::handler))
+        .routes(routes!(openai_embeddings::handler))
+        .routes(routes!(openai_responses::handler))
         .routes(routes!(openai_models::list))
         .routes(routes!(openai_models::one))
         .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| {
@@ -155,7 +160,7 @@ async fn not_found(uri: Uri) -> Response {
 /// Programs written for OpenAI ask for more than there is here.
 async fn not_offered() -> Response {
     let error = "this route of OpenAI's API is not offered here; there are POST /v1/chat/completions, \
-                 GET /v1/models and GET /v1/models/{model}";
+                 /v1/embeddings and /v1/responses, GET /v1/models and GET /v1/models/{model}";
     OpenAiError::from(Error::NotFound(error.into())).code("unknown_url").into_response()
 }
 

@@ -68,15 +68,6 @@ impl Ledger {
         }
     }
 
-    /// Queues a settlement that nobody waits for: of a request whose task was dropped.
-    pub fn settle_later(&self, settlement: Settlement) {
-        let ledger = self.clone();
-        self.running.spawn(async move {
-            // The request is gone; the writer logs what it can't write.
-            let _ = ledger.settle(settlement).await;
-        });
-    }
-
     /// Counts a refusal. Written within a fraction of a second, in groups.
     pub fn count_refusal(&self, workspace: &WorkspaceId, kind: Refused) {
         self.writer.count_refusal(workspace, kind);

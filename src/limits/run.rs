@@ -115,10 +115,10 @@ impl Limiter {
     }
 }
 
-/// Settles, or gives the rate token back where no provider had room.
+/// Settles, or gives the rate token back where no provider had room or there was none to ask.
 async fn finish<T>(admission: &Admission, result: Result<T, Error>) -> Result<T, Error> {
     match result {
-        Err(error @ Error::NoRoom { .. }) if admission.meter().is_empty() => {
+        Err(error @ (Error::NoRoom { .. } | Error::NotFound(_))) if admission.meter().is_empty() => {
             admission.give_back().await;
             Err(error)
         }

@@ -22,7 +22,7 @@ pub struct Reply {
 }
 
 pub enum Answer {
-    /// A whole `chat.completion` object: read, and the text as the provider sent it.
+    /// A whole answer, such as a `chat.completion`: read, and the text as the provider sent it.
     Whole { completion: Value, text: Bytes, step: StepUsage },
     /// A stream that has begun: its first piece is there.
     Stream(Events),
@@ -43,14 +43,17 @@ pub enum Event {
     },
 }
 
-/// One `chat.completion.chunk`.
+/// One `chat.completion.chunk`, or one event of a response.
 #[derive(Debug, Clone, Default)]
 pub struct Piece {
     /// The JSON text as the provider sent it, on one line. `usage` may stand in it beside choices.
     pub data: String,
+    /// The event's name, where the stream has named ones (a response's).
+    pub event: String,
     /// `choices[0].delta.content`; empty where there is none.
     pub text: String,
     pub tool_calls: Vec<ToolCallPart>,
+    /// Also the name of the event that ends a response.
     pub finish_reason: Option<String>,
     /// A report of usage without choices: the chunk that a caller who didn't ask for usage must not see.
     pub only_usage: bool,
@@ -87,7 +90,9 @@ pub enum Failure {
     Timeout,
     /// The connection could not be made, or broke.
     Connection,
-    /// An answer that is no chat completion: in what way.
+    /// The provider doesn't have the call that was made.
+    NotOffered,
+    /// An answer that is none to what was asked: in what way.
     Garbled(&'static str),
 }
 
@@ -100,6 +105,8 @@ pub enum CallError {
     NoRoom { message: String, retry_after_ms: u64 },
     /// Every candidate that could be asked failed.
     AllFailed { message: String },
+    /// No provider of the model has the call that was made.
+    NotOffered { asked: String, path: &'static str },
     /// The provider found fault with the request (its 400).
     Rejected(Rejection),
 }
@@ -109,6 +116,10 @@ impl From<CallError> for Error {
         match error {
             CallError::UnknownModel { asked } => Error::NotFound(format!(
                 "there is no model \"{}\"; GET /v1/models lists those that can be asked for",
+                shown(&asked, 200)
+            )),
+            CallError::NotOffered { asked, path } => Error::NotFound(format!(
+                "no provider of the model \"{}\" offers /v1{path}; ask for another model",
                 shown(&asked, 200)
             )),
             CallError::NoRoom { message, retry_after_ms } => {

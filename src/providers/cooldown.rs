@@ -36,6 +36,8 @@ pub enum Reason {
     Forbidden,
     /// 404
     ModelMissing,
+    /// 404 and the like, to a call that not every provider has.
+    NotOffered,
 }
 
 impl Reason {
@@ -47,10 +49,11 @@ impl Reason {
             Reason::Status(status) => format!("answered {status}"),
             Reason::Timeout => "did not answer in time".into(),
             Reason::Connection => "could not be reached".into(),
-            Reason::Garbled => "answered with something that is no chat completion".into(),
+            Reason::Garbled => "answered with something that is no answer".into(),
             Reason::KeyRejected => "rejected the key (401)".into(),
             Reason::Forbidden => "does not allow the key to use the model (403)".into(),
             Reason::ModelMissing => "does not know the model (404)".into(),
+            Reason::NotOffered => "does not offer this call".into(),
         }
     }
 }
@@ -79,6 +82,11 @@ pub struct Consequence {
 }
 
 impl Consequence {
+    /// Whether the provider doesn't have the call at all.
+    pub fn not_offered(&self) -> bool {
+        self.reason == Reason::NotOffered
+    }
+
     /// Whether the provider itself said how long it wants to be left alone after a 429: that is
     /// want of room rather than failure.
     pub fn is_want_of_room(&self) -> bool {
@@ -100,6 +108,10 @@ pub fn consequence(failure: &Failure) -> Consequence {
         Failure::Timeout => return ladder(Reason::Timeout, false),
         Failure::Connection => return ladder(Reason::Connection, false),
         Failure::Garbled(_) => return ladder(Reason::Garbled, true),
+        // It has other calls to answer.
+        Failure::NotOffered => {
+            return Consequence { reason: Reason::NotOffered, counts: true, whole_key: false, length: None };
+        }
     };
     let stated = |ms: u64| Length::Stated(ms.max(STATED_AT_LEAST_MS));
     let answered = |reason, length| Consequence { reason, counts: true, whole_key: false, length };

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::ChatRequest;
+use super::{ChatRequest, Operation};
 
 /// What the frame of a message (role, separators) costs.
 const MESSAGE: u64 = 4;
@@ -51,20 +51,55 @@ pub fn text(text: &str) -> u64 {
     meter.tokens()
 }
 
-/// Tokens that a request puts in: its messages, tools and answer schema.
+/// Tokens that a request puts in: its messages or input, tools and answer schema.
 pub fn input(request: &ChatRequest) -> u64 {
-    let messages =
-        request.member("messages").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let schemas = ["tools", "functions", "response_format"].iter().filter_map(|name| request.member(name));
-    messages.iter().map(message).sum::<u64>() + schemas.map(json).sum::<u64>() + PRIMING
+    let schemas =
+        |names: &[&str]| names.iter().filter_map(|name| request.member(name)).map(json).sum::<u64>();
+    match request.operation() {
+        Operation::Chat => {
+            let messages = request.member("messages").and_then(Value::as_array).into_iter().flatten();
+            messages.map(message).sum::<u64>() + schemas(&["tools", "functions", "response_format"]) + PRIMING
+        }
+        Operation::Embeddings => request.member("input").map_or(0, texts),
+        Operation::Responses => {
+            let items = match request.member("input") {
+                Some(Value::String(input)) => MESSAGE + prose(input),
+                Some(Value::Array(items)) => items.iter().map(item).sum(),
+                _ => 0,
+            };
+            let instructions = request.member("instructions").and_then(Value::as_str).map_or(0, prose);
+            items + instructions + schemas(&["tools", "text"]) + PRIMING
+        }
+    }
 }
 
 /// What a call may come to: its input, and as much output as it allows or as is typical.
 pub fn estimate_call(request: &ChatRequest, typical_output: u64) -> u64 {
     let number = |name: &str| request.member(name).and_then(Value::as_u64);
-    let output = number("max_completion_tokens").or_else(|| number("max_tokens")).unwrap_or(typical_output);
-    let answers = number("n").unwrap_or(1).clamp(1, 128);
-    input(request).saturating_add(output.saturating_mul(answers))
+    let output = match request.operation() {
+        Operation::Chat => {
+            let most = number("max_completion_tokens").or_else(|| number("max_tokens"));
+            let answers = number("n").unwrap_or(1).clamp(1, 128);
+            most.unwrap_or(typical_output).saturating_mul(answers)
+        }
+        Operation::Embeddings => 0,
+        Operation::Responses => number("max_output_tokens").unwrap_or(typical_output),
+    };
+    input(request).saturating_add(output)
+}
+
+/// What is to be embedded: a text, a list of tokens, or a list of either.
+fn texts(input: &Value) -> u64 {
+    match input {
+        Value::String(content) => text(content),
+        Value::Array(each) => each.iter().map(|one| if one.is_number() { 1 } else { texts(one) }).sum(),
+        _ => 0,
+    }
+}
+
+/// Of a response's input: a message, or what a tool was asked and said.
+fn item(item: &Value) -> u64 {
+    if item.get("content").is_some() { message(item) } else { json(item) }
 }
 
 fn message(message: &Value) -> u64 {
@@ -166,6 +201,31 @@ mod tests {
         let inline = json!({"messages": [{"role": "user", "content": format!("See ![x]({url}) there")}]});
         let counted = input(&request(inline));
         assert!((ATTACHMENT..ATTACHMENT + 40).contains(&counted), "{counted}");
+    }
+
+    #[test]
+    fn embeddings_put_nothing_out_and_responses_what_they_allow() {
+        let of = |operation, body: Value| {
+            let request = ChatRequest::read(body.to_string().into(), operation, false).unwrap();
+            (input(&request), estimate_call(&request, 500))
+        };
+        for (embedded, tokens) in [
+            (json!("Hello there"), 3),
+            (json!(["Hello there", "four"]), 4),
+            (json!([1, 2, 3]), 3),
+            (json!([[1, 2], [3]]), 3),
+            (json!({"no": "text"}), 0),
+        ] {
+            let body = json!({"input": embedded, "max_tokens": 9});
+            assert_eq!(of(Operation::Embeddings, body), (tokens, tokens), "{embedded}");
+        }
+        let words = json!({"input": "Hello there", "instructions": "four"});
+        assert_eq!(of(Operation::Responses, words), (MESSAGE + 4 + PRIMING, MESSAGE + 504 + PRIMING));
+        let items = json!({"max_output_tokens": 20, "input": [
+            {"role": "user", "content": [{"type": "input_text", "text": "Hello there"}]},
+            {"type": "function_call_output", "output": "four"}]});
+        let (put_in, all) = of(Operation::Responses, items);
+        assert!(put_in > MESSAGE + 3 + PRIMING + 4 && all == put_in + 20, "{put_in} {all}");
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub struct Sent {
 }
 
 pub enum SentBody {
-    /// A whole `chat.completion` object: read, and its text.
+    /// A whole answer: read, and its text.
     Whole { completion: Value, text: Bytes, step: StepUsage },
     Stream {
         events: Events,

@@ -1,9 +1,9 @@
 //! How a call ends that no candidate served: which error, and the sentence for the caller.
 
-use super::CallError;
 use super::book::Obstacle;
 use super::catalog::Candidate;
 use super::cooldown::Consequence;
+use super::{CallError, Operation};
 use crate::model::fmt::thousands;
 use crate::model::{Rejection, Timestamp};
 
@@ -57,6 +57,11 @@ pub(super) fn no_room<'c>(
         ),
         retry_after_ms: soonest,
     }
+}
+
+/// Every candidate said that it doesn't have the call.
+pub(super) fn not_offered(asked: &str, operation: Operation) -> CallError {
+    CallError::NotOffered { asked: asked.to_owned(), path: operation.path() }
 }
 
 /// The model is there, but no key to ask for it with.

@@ -18,12 +18,14 @@ use super::quotas::{Contender, Estimate, Quotas, UsageSink};
 use super::status::{ProviderDetail, ProviderRow};
 use super::unserved::{Unservable, UnservedReason};
 use super::{
-    Answer, CallError, CandidateId, ChatRequest, Failure, Reply, SecretKey, catalog, history, outcome,
+    Answer, CallError, CandidateId, ChatRequest, Failure, Reply, SecretKey, catalog, estimate, history,
+    outcome,
 };
 use crate::clock::SharedClock;
+use crate::ledger::StepUsage;
 use crate::limits::Admission;
-use crate::model::Error;
 use crate::model::providers::Tested;
+use crate::model::{Error, Usage};
 use crate::store::Store;
 
 /// Another candidate is tried only within this time of the call's begin, and only so many are.
@@ -140,14 +142,18 @@ impl Pool {
         let mut failures: Vec<(usize, Consequence)> = Vec::new();
         let begun = Instant::now();
         while failures.len() < MAX_ATTEMPTS && begun.elapsed() < FAILOVER_WITHIN {
-            let tried = |at: usize| failures.iter().any(|(failed, _)| *failed == at);
+            let tried =
+                |at: usize| failures.iter().any(|(failed, why)| failed_too(candidates, *failed, *why, at));
             let only_want_of_room = failures.iter().all(|(_, consequence)| consequence.is_want_of_room());
             let Some((at, mut lease)) = pool.quotas.reserve(&contenders, tried, estimate, only_want_of_room)
             else {
                 break;
             };
             let candidate = &candidates[at];
-            let failure = match pool.upstream.send(&candidate.target, &candidate.id.model, &request).await {
+            let unheard = Unheard { admission, candidate, request: &request };
+            let sent = pool.upstream.send(&candidate.target, &candidate.id.model, &request).await;
+            unheard.heard();
+            let failure = match sent {
                 Ok(sent) => {
                     let settling = Settling {
                         request: lease.answered(sent.stated),
@@ -165,6 +171,14 @@ impl Pool {
                 return Err(outcome::rejected(message, code, param));
             }
             failures.push((at, consequence));
+        }
+        let not_offered = |at: usize| {
+            failures
+                .iter()
+                .any(|(failed, why)| why.not_offered() && failed_too(candidates, *failed, *why, at))
+        };
+        if (0..candidates.len()).all(not_offered) {
+            return Err(outcome::not_offered(asked, request.operation()));
         }
         let (reason, error) = if failures.iter().all(|(_, consequence)| consequence.is_want_of_room()) {
             let obstacles = pool.quotas.obstacles(&contenders, estimate);
@@ -339,6 +353,34 @@ fn reply(
     Reply { platform, model, request_id, answer }
 }
 
+/// Whether what failed on one candidate is no use to try on another: the same one, or, where the provider doesn't
+/// have the call, the same model under another key.
+fn failed_too(candidates: &[Arc<Candidate>], failed: usize, why: Consequence, at: usize) -> bool {
+    let (failed_id, id) = (&candidates[failed].id, &candidates[at].id);
+    failed == at || (why.not_offered() && failed_id.platform == id.platform && failed_id.model == id.model)
+}
+
+/// A call that the provider has and hasn't answered yet. Given up (its caller left, and it was not read on or took
+/// too long), it is charged its input, estimated: the provider will have worked on it.
+struct Unheard<'c> {
+    admission: &'c Admission,
+    candidate: &'c Candidate,
+    request: &'c ChatRequest,
+}
+
+impl Unheard<'_> {
+    fn heard(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Unheard<'_> {
+    fn drop(&mut self) {
+        let usage = Usage { input_tokens: estimate::input(self.request), output_tokens: 0 };
+        self.admission.meter().add(&self.candidate.id.model, StepUsage::estimated(usage));
+    }
+}
+
 /// The provider's own words stay out of the log: they may quote the prompt.
 fn log(candidate: &Candidate, failure: &Failure) {
     let (status, code) = match failure {
@@ -349,6 +391,7 @@ fn log(candidate: &Candidate, failure: &Failure) {
         Failure::Status { .. } => "answered with an error",
         Failure::Timeout => "did not answer in time",
         Failure::Connection => "could not be reached",
+        Failure::NotOffered => "does not offer the call",
         Failure::Garbled(how) => how,
     };
     tracing::warn!(

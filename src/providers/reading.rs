@@ -11,9 +11,10 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::assembly::Assembly;
 use super::completion::{self, ToolIndex};
+use super::responses::{self, Told};
 use super::sse::{SseEvent, SseParser};
 use super::upstream::Tally;
-use super::{Event, Events, Failure, Piece, fault, json};
+use super::{Event, Events, Failure, Operation, Piece, fault, json};
 use crate::ledger::StepUsage;
 
 /// Bytes of a body; an error is a connection that broke.
@@ -97,14 +98,21 @@ async fn next(body: &mut Body, deadline: Instant) -> Result<Option<Bytes>, Failu
 }
 
 /// A stream that a whole answer was turned into.
-pub(super) fn events_of_whole(completion: &Value, tally: &Tally) -> Events {
-    let pieces = completion::pieces_of(completion).into_iter().map(Event::Piece);
+pub(super) fn events_of_whole(operation: Operation, whole: &Value, tally: &Tally) -> Events {
+    let pieces = match operation {
+        Operation::Responses => responses::pieces_of(whole),
+        Operation::Chat | Operation::Embeddings => completion::pieces_of(whole),
+    };
+    let pieces = pieces.into_iter().map(Event::Piece);
     Box::pin(futures::stream::iter(pieces.chain([Event::End(tally.step())])))
 }
 
 /// A stream that came where a whole answer was asked for, put together.
-pub(super) async fn whole_of_events(mut events: Events) -> Result<(Value, StepUsage), Failure> {
-    let mut whole = Assembly::default();
+pub(super) async fn whole_of_events(
+    operation: Operation,
+    mut events: Events,
+) -> Result<(Value, StepUsage), Failure> {
+    let (mut whole, mut response) = (Assembly::default(), Value::Null);
     let mut size = 0;
     while let Some(event) = events.next().await {
         match event {
@@ -113,9 +121,17 @@ pub(super) async fn whole_of_events(mut events: Events) -> Result<(Value, StepUs
                 if size > WHOLE_MAX {
                     return Err(Failure::Garbled("an answer that is too large"));
                 }
-                whole.add(&json::read(&piece.data).unwrap_or_default());
+                let mut object = json::read(&piece.data).unwrap_or_default();
+                match operation {
+                    // The last event has all of it.
+                    Operation::Responses => response = object["response"].take(),
+                    Operation::Chat | Operation::Embeddings => whole.add(&object),
+                }
             }
-            Event::End(step) => return Ok((whole.completion(), step)),
+            Event::End(step) => {
+                let whole = if operation == Operation::Responses { response } else { whole.completion() };
+                return Ok((whole, step));
+            }
             Event::Cut { .. } => return Err(Failure::Connection),
         }
     }
@@ -124,6 +140,7 @@ pub(super) async fn whole_of_events(mut events: Events) -> Result<(Value, StepUs
 
 /// Waits for the first piece that says something; what went before it is held back and passed on with it.
 pub(super) async fn events_of_stream(
+    operation: Operation,
     body: Body,
     begun: Bytes,
     deadline: Instant,
@@ -132,6 +149,7 @@ pub(super) async fn events_of_stream(
     key: Option<&str>,
 ) -> Result<Events, Failure> {
     let mut reader = Reader {
+        operation,
         body,
         parser: SseParser::default(),
         events: VecDeque::new(),
@@ -154,6 +172,7 @@ pub(super) async fn events_of_stream(
 }
 
 struct Reader {
+    operation: Operation,
     body: Body,
     parser: SseParser,
     /// Events that have come and were not looked at yet.
@@ -302,15 +321,37 @@ impl Reader {
         if !object.is_object() {
             return Some(Step::Unreadable);
         }
+        // On one line, or it would fall apart when it is sent on as an event. In JSON a line's end is a mere blank.
+        let data = data.replace('\n', "");
+        if self.operation == Operation::Responses {
+            return self.read_response_event(&object, data);
+        }
         let mut piece = completion::read_chunk(&object, &mut self.tools)?;
         let speaks = self.count(&object);
         let without_choices = piece.only_usage && !object["choices"].is_array();
         if without_choices {
             object["choices"] = Value::Array(Vec::new());
         }
-        // On one line, or it would fall apart when it is sent on as an event. In JSON a line's end is a mere blank.
-        piece.data = if without_choices { object.to_string() } else { data.replace('\n', "") };
+        piece.data = if without_choices { object.to_string() } else { data };
         Some(Step::Piece { piece, speaks })
+    }
+
+    fn read_response_event(&mut self, object: &Value, data: String) -> Option<Step> {
+        let told = responses::read_event(object, &self.tally)?;
+        if let Told::Error(error) = told {
+            return Some(Step::Error(error.clone()));
+        }
+        let event = object["type"].as_str().unwrap_or_default().to_owned();
+        let mut piece = Piece { data, event, ..Piece::default() };
+        if told == Told::End {
+            piece.finish_reason = Some(piece.event.clone());
+            // Nothing follows, though some say [DONE] all the same.
+            self.any_finished = true;
+            self.events.clear();
+            self.drain();
+            self.over = Some(Over::Closed);
+        }
+        Some(Step::Piece { piece, speaks: told != Told::Prelude })
     }
 
     /// Keeps count of what was said and of who is still speaking; whether it was anything at all.

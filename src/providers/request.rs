@@ -1,4 +1,4 @@
-//! A chat completion to be made. It goes out as the text that came in, byte for byte, but for the
+//! A model call to be made. It goes out as the text that came in, byte for byte, but for the
 //! two members that are ours to set: `model`, and for streams `stream_options.include_usage`.
 
 use std::ops::Range;
@@ -8,13 +8,14 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::json;
+use super::{Operation, json};
 
 #[derive(Debug, Clone)]
 pub struct ChatRequest {
     text: Bytes,
     /// What can be read of it, for those who have to understand it. Members that can't are left out.
     members: Map<String, Value>,
+    operation: Operation,
     stream: bool,
     /// Where the value of `model` stands in the text, and that of `stream_options`.
     model: Option<Range<usize>>,
@@ -36,25 +37,29 @@ fn present<'de: 't, 't, D: Deserializer<'de>>(from: D) -> Result<Option<&'t RawV
 }
 
 impl ChatRequest {
-    /// One of Tollkeeper's own.
+    /// A chat completion of Tollkeeper's own.
     pub fn new(mut members: Map<String, Value>, stream: bool) -> Self {
         if stream {
             members.insert("stream".into(), true.into());
         }
         let text = Value::Object(members.clone()).to_string();
         let options = members.get("stream_options").and_then(|_| places(&text).ok()).and_then(|(_, at)| at);
-        Self { text: text.into(), members, stream, model: None, options }
+        Self { text: text.into(), members, operation: Operation::Chat, stream, model: None, options }
     }
 
     /// A caller's, as it came.
     ///
     /// # Errors
     /// When it is no JSON object, or names twice what may be there once.
-    pub fn read(text: Bytes, stream: bool) -> Result<Self, serde_json::Error> {
+    pub fn read(text: Bytes, operation: Operation, stream: bool) -> Result<Self, serde_json::Error> {
         let (model, options) = places(str_of(&text))?;
         let members = json::members(str_of(&text))?;
         let members = members.into_iter().filter_map(|(name, value)| Some((name, json::read(value).ok()?)));
-        Ok(Self { members: members.collect(), stream, model, options, text })
+        Ok(Self { members: members.collect(), operation, stream, model, options, text })
+    }
+
+    pub fn operation(&self) -> Operation {
+        self.operation
     }
 
     /// Whether the answer is to come as a stream.
@@ -70,7 +75,8 @@ impl ChatRequest {
     /// What goes out to a provider that calls the model so.
     pub(super) fn outgoing(&self, model: &str) -> Vec<u8> {
         let mut edits = vec![("model", self.model.clone(), Value::from(model).to_string())];
-        if let Some(options) = self.stream.then(|| self.options()).flatten() {
+        let reports_unasked = self.operation != Operation::Chat;
+        if let Some(options) = (self.stream && !reports_unasked).then(|| self.options()).flatten() {
             edits.push(("stream_options", self.options.clone(), options));
         }
         edits.sort_by_key(|(_, at, _)| at.as_ref().map(|at| at.start));
@@ -124,7 +130,8 @@ mod tests {
     use super::*;
 
     fn sent(text: &str, stream: bool) -> String {
-        let request = ChatRequest::read(Bytes::copy_from_slice(text.as_bytes()), stream).unwrap();
+        let request =
+            ChatRequest::read(Bytes::copy_from_slice(text.as_bytes()), Operation::Chat, stream).unwrap();
         String::from_utf8(request.outgoing("vendor/m-1")).unwrap()
     }
 
@@ -178,17 +185,18 @@ mod tests {
 
     #[test]
     fn what_stands_there_twice_is_refused() {
+        let read = |text| ChatRequest::read(text, Operation::Chat, false);
         for text in [r#"{"model":"a","model":"b"}"#, r#"{"model":"a","mod\u0065l":"b"}"#, "[]", "\u{feff}{}"]
         {
-            assert!(ChatRequest::read(Bytes::copy_from_slice(text.as_bytes()), false).is_err(), "{text}");
+            assert!(read(Bytes::copy_from_slice(text.as_bytes())).is_err(), "{text}");
         }
-        assert!(ChatRequest::read(Bytes::from_static(b"{\"model\":\"\xff\"}"), false).is_err());
+        assert!(read(Bytes::from_static(b"{\"model\":\"\xff\"}")).is_err());
     }
 
     #[test]
     fn what_cannot_be_read_is_passed_on_unread() {
         let deep = format!("{{\"model\":\"m\",\"deep\":{}1{},\"n\":3}}", "[".repeat(500), "]".repeat(500));
-        let request = ChatRequest::read(deep.clone().into(), false).unwrap();
+        let request = ChatRequest::read(deep.clone().into(), Operation::Chat, false).unwrap();
         assert_eq!((request.member("deep"), request.member("n")), (None, Some(&json!(3))));
         assert_eq!(request.outgoing("m"), deep.as_bytes());
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{
-    ChatRequest, DemoModel, Endpoint, Failure, Pace, Pool, PoolConfig, Secret, SecretKey, Sent, SentBody,
-    StatedLimits, Target, Timeouts, Upstream, UpstreamAnswer, UpstreamBody, UsageSink, WireClient, Wiring,
-    estimate,
+    ChatRequest, DemoModel, Endpoint, Failure, Operation, Pace, Pool, PoolConfig, Secret, SecretKey, Sent,
+    SentBody, StatedLimits, Target, Timeouts, Upstream, UpstreamAnswer, UpstreamBody, UsageSink, WireClient,
+    Wiring, estimate,
 };
 use crate::clock::SharedClock;
 use crate::config::Config;
@@ -68,6 +68,7 @@ struct Both {
 impl Upstream for Both {
     async fn send(&self, target: &Target, model: &str, request: &ChatRequest) -> Result<Sent, Failure> {
         let answer = match target {
+            Target::Demo if request.operation() != Operation::Chat => return Err(Failure::NotOffered),
             Target::Demo => self.demo.send(request).await,
             Target::Provider { base_url, key } => {
                 let key = (!key.is_empty()).then(|| Secret::new(key.clone()));

@@ -60,7 +60,7 @@ impl Unservable {
         }
         let why = match error {
             CallError::NoRoom { message, .. } | CallError::AllFailed { message } => message.clone(),
-            CallError::Rejected(_) | CallError::UnknownModel { .. } => String::new(),
+            _ => String::new(),
         };
         counted.last = Some(UnservedRequest { at: now, asked: asked.to_owned(), why });
     }

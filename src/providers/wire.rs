@@ -14,13 +14,13 @@ use tokio::time::{Instant, timeout_at};
 use super::headers::LimitHeaders;
 use super::reading::{self, Body};
 use super::upstream::{Tally, UpstreamAnswer, UpstreamBody};
-use super::{ChatRequest, Failure, completion, estimate, fault};
+use super::{ChatRequest, Failure, estimate, fault};
 use crate::clock::SharedClock;
 
 /// Where a provider is spoken to, and with which key.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
-    /// The URL before `/chat/completions`, as a rule ending in `/v1`.
+    /// The URL before `/chat/completions` and the like, as a rule ending in `/v1`.
     pub base_url: String,
     pub key: Option<Secret>,
 }
@@ -114,6 +114,9 @@ impl WireClient {
 
         let (status, headers) = (response.status(), response.headers().clone());
         let mut body: Body = Box::pin(response.bytes_stream().map(|bytes| bytes.map_err(|_| ())));
+        if request.operation().is_missing(status.as_u16()) {
+            return Err(Failure::NotOffered);
+        }
         if status.is_client_error() || status.is_server_error() {
             let said = reading::collect(&mut body, Bytes::new(), idle.min(first_byte), ERROR_BODY_MAX).await;
             return Err(fault::of_status(status, &headers, &said.unwrap_or_default(), key, self.clock.now()));
@@ -123,6 +126,7 @@ impl WireClient {
         }
 
         let limits = LimitHeaders::read(&headers, self.clock.now());
+        let operation = request.operation();
         let tally = Tally::new(estimate::input(request));
         // What it is shows by its first byte, not by its content type: gateways get that wrong. And some
         // stream, or don't, whatever they were asked for.
@@ -132,20 +136,21 @@ impl WireClient {
             (_, b'<') => return Err(Failure::Garbled("a page of HTML")),
             (begun, b'{' | b'[') => {
                 let (completion, text) = reading::whole(&mut body, begun, idle).await?;
-                completion::read_whole(&completion, &tally, key)?;
+                operation.read_whole(&completion, &tally, key)?;
                 if request.stream() {
-                    UpstreamBody::Stream(reading::events_of_whole(&completion, &tally), tally)
+                    UpstreamBody::Stream(reading::events_of_whole(operation, &completion, &tally), tally)
                 } else {
                     UpstreamBody::Whole { completion, text, step: tally.step() }
                 }
             }
             (begun, _) => {
                 let events =
-                    reading::events_of_stream(body, begun, patience(), idle, tally.clone(), key).await?;
+                    reading::events_of_stream(operation, body, begun, patience(), idle, tally.clone(), key)
+                        .await?;
                 if request.stream() {
                     UpstreamBody::Stream(events, tally)
                 } else {
-                    let (completion, step) = reading::whole_of_events(events).await?;
+                    let (completion, step) = reading::whole_of_events(operation, events).await?;
                     UpstreamBody::Whole { text: completion.to_string().into(), completion, step }
                 }
             }
@@ -159,7 +164,7 @@ impl WireClient {
         model: &str,
         request: &ChatRequest,
     ) -> Result<reqwest::RequestBuilder, Failure> {
-        let url = format!("{}/chat/completions", endpoint.base_url.trim_end_matches('/'));
+        let url = format!("{}{}", endpoint.base_url.trim_end_matches('/'), request.operation().path());
         let accept = if request.stream() { "text/event-stream" } else { "application/json" };
         let mut outgoing = self
             .http

@@ -11,7 +11,7 @@ use crate::clock::ManualClock;
 use crate::ledger::StepUsage;
 use crate::model::{Timestamp, Usage};
 use crate::providers::scripted::{Act, Script, Scripted, answer, chunk, chunked_head, stream, stream_head};
-use crate::providers::{Event, Piece};
+use crate::providers::{Event, Operation, Piece};
 
 const ROLE: &str =
     r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}"#;
@@ -112,7 +112,7 @@ fn status(failure: &Failure) -> u16 {
 async fn the_request_goes_out_as_it_came_with_ours_set() {
     let server = Scripted::start(stream(&[&whole_stream()])).await;
     let text = r#"{"model":"default","messages":[ ],"seed":7.0,"stream":true,"stream_options":{"extra":1}}"#;
-    let asked = ChatRequest::read(text.into(), true).unwrap();
+    let asked = ChatRequest::read(text.into(), Operation::Chat, true).unwrap();
     client().send(&endpoint(&server), "vendor/m", &asked).await.unwrap();
     let sent = &server.requests()[0];
     assert!(sent.head.starts_with("POST /v1/chat/completions HTTP/1.1"), "{}", sent.head);
@@ -179,7 +179,7 @@ proptest! {
             let (begun, _) = reading::first_byte(&mut body, || far).await.unwrap();
             let tally = Tally::new(1);
             let idle = Duration::from_secs(10);
-            let events = reading::events_of_stream(body, begun, far, idle, tally.clone(), None).await.unwrap();
+            let events = reading::events_of_stream(Operation::Chat, body, begun, far, idle, tally.clone(), None).await.unwrap();
             let limits = LimitHeaders::default();
             hear(UpstreamAnswer { limits, request_id: None, body: UpstreamBody::Stream(events, tally) }).await
         });

@@ -5,6 +5,7 @@
 mod scripted;
 mod site;
 
+mod calls;
 mod errors;
 mod fidelity;
 mod streams;

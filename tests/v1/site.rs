@@ -74,9 +74,14 @@ impl Site {
 
     /// A chat completion, asked for with a good key.
     pub async fn complete(&self, body: &str) -> Answer {
+        self.post("/v1/chat/completions", body).await
+    }
+
+    /// Any call with a good key.
+    pub async fn post(&self, path: &str, body: &str) -> Answer {
         let bearer = format!("Bearer {}", self.key);
         let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
-        self.send(Method::POST, "/v1/chat/completions", &headers, body).await
+        self.send(Method::POST, path, &headers, body).await
     }
 
     /// Requests, input and output tokens, and what of them was estimated.

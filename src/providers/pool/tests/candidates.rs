@@ -82,8 +82,11 @@ async fn without_a_pool_the_environments_model_answers_and_else_the_demo() {
     assert_eq!((reply.platform.as_str(), reply.model.as_str()), ("demo", "demo-1"));
     apply(&site.store, &[Line("alpha", &[], "m", "default", 1, NONE)]).await;
     site.pool.reload().await.unwrap();
-    assert!(matches!(site.ask("default").await, Err(CallError::NoRoom { .. })), "a model without a key");
+    let reply = site.ask("default").await.unwrap();
+    assert_eq!(reply.platform, "demo", "a pool without a key takes nobody's place");
     site.config = PoolConfig::default();
+    site.restart().await;
+    assert!(matches!(site.ask("default").await, Err(CallError::NoRoom { .. })), "a model without a key");
     apply(&site.store, &[]).await;
     site.restart().await;
     assert!(matches!(site.ask("default").await, Err(CallError::UnknownModel { .. })));

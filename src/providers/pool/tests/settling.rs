@@ -52,6 +52,9 @@ async fn leases_are_given_up_when_a_call_is_dropped_or_panics() {
         assert!(matches!(error, CallError::NoRoom { retry_after_ms: 1_000, .. }), "{error:?}");
     }
     assert_eq!(site.row("m").in_flight, 0);
+    let [(model, dropped)] = site.admission.meter().take().try_into().unwrap();
+    assert!(model == "m" && dropped.estimated == dropped.usage, "the provider will have worked on it");
+    assert!(dropped.usage.input_tokens > 0 && dropped.usage.output_tokens == 0, "{dropped:?}");
     site.script("sk-a1", Script::Panic);
     assert!(AssertUnwindSafe(site.ask("default")).catch_unwind().await.is_err());
     let row = site.row("m");
