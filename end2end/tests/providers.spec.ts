@@ -78,11 +78,15 @@ test("a platform is put together by its forms, its key never shown", async ({ pa
   await page.getByRole("button", { name: "Test key main with m/1" }).click();
   await expect.poll(() => provider.keys).toContain("sk-the-second");
 
-  await page.getByRole("button", { name: "Disable key main" }).click();
+  const use = page.getByRole("switch", { name: "Use key main" });
   const key = page.getByRole("region", { name: "Key main" });
+  await use.click();
+  await expect(use).not.toBeChecked();
   await expect(key).toContainText("disabled");
-  await page.getByRole("button", { name: "Enable key main" }).click();
-  await expect(key).toContainText("enabled");
+  await expect(use).toBeFocused();
+  await use.press("Space");
+  await expect(use).toBeChecked();
+  await expect(key).toContainText("in use");
 
   await page.getByRole("link", { name: "Delete key main" }).click();
   await page.keyboard.press("Escape");
@@ -212,8 +216,8 @@ test.describe("without script", () => {
     await page.getByRole("textbox", { name: "Requests per minute" }).fill("8");
     await page.getByRole("button", { name: "Save change" }).click();
     await expect(page.getByRole("status").filter({ hasText: "The model is changed" })).toHaveText(/7.*8/);
-    await page.getByRole("button", { name: "Disable key main" }).click();
-    await expect(page.getByRole("region", { name: "Key main" })).toContainText("disabled");
+    await page.getByRole("switch", { name: "Use key main" }).click();
+    await expect(page.getByRole("switch", { name: "Use key main" })).not.toBeChecked();
     await form("Delete key main", {}, "Delete key");
     await expect(page.getByRole("region", { name: "Key main" })).toHaveCount(0);
     expect(await page.content()).not.toContain("sk-plain");

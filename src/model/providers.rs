@@ -21,6 +21,44 @@ pub struct ProvidersPage {
     pub done: Option<AuditLine>,
 }
 
+/// How many candidates stand how. Each is counted once.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Readiness {
+    /// A request may go there now.
+    pub ready: u64,
+    pub cooling: u64,
+    /// A window or the day has no room for one more.
+    pub full: u64,
+    /// Their key is disabled.
+    pub disabled: u64,
+}
+
+impl Readiness {
+    pub fn all(&self) -> u64 {
+        self.ready + self.cooling + self.full + self.disabled
+    }
+}
+
+impl ProvidersPage {
+    pub fn readiness(&self) -> Readiness {
+        let disabled = |state: &CandidateState| {
+            let keys = self.platforms.iter().flat_map(|platform| &platform.keys);
+            keys.filter(|key| !key.enabled).any(|key| key.id == state.key)
+        };
+        let mut counts = Readiness::default();
+        for state in &self.candidates {
+            let count = match state {
+                state if disabled(state) => &mut counts.disabled,
+                state if state.cooldown.is_some() => &mut counts.cooling,
+                state if state.is_full() => &mut counts.full,
+                _ => &mut counts.ready,
+            };
+            *count += 1;
+        }
+        counts
+    }
+}
+
 /// Where the candidates come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -40,6 +78,8 @@ pub struct PlatformRow {
     pub id: String,
     /// Empty where there is none to speak of.
     pub base_url: String,
+    /// Whether it is the environment's or the demo's, which can't be changed here.
+    pub fixed: bool,
     /// Whether a directory file made it.
     pub managed: bool,
     pub keys: Vec<KeyRow>,
@@ -140,6 +180,14 @@ impl CandidateState {
         [self.rpm, self.rpd, self.tpm, self.tpd]
     }
 
+    /// Whether one more request has no room, be it ever so small.
+    fn is_full(&self) -> bool {
+        let full = |quota: &Quota| {
+            quota.limit.is_some_and(|limit| quota.used.saturating_add(quota.in_flight) >= limit)
+        };
+        self.windows().iter().chain([&self.day]).any(full)
+    }
+
     /// Of the limits that the provider states, those that are none of ours: requests, tokens.
     pub fn stated_otherwise(&self) -> (Option<u64>, Option<u64>) {
         let differs = |stated: Option<u64>, ours: [Quota; 2]| {
@@ -229,22 +277,55 @@ mod tests {
         }
     }
 
-    #[test]
-    fn what_the_provider_states_counts_where_it_is_no_limit_of_ours() {
+    fn state(key: &str) -> CandidateState {
         let quota = |limit| Quota { used: 0, in_flight: 0, limit };
-        let mut state = CandidateState {
+        CandidateState {
             platform: "p".into(),
             model: "m".into(),
-            key: "k".into(),
+            key: key.into(),
             rpm: quota(Some(20)),
             rpd: quota(Some(14_400)),
             tpm: quota(None),
             tpd: quota(None),
             day: quota(None),
             cooldown: None,
-            stated: StatedNote { requests: Some(14_400), tokens: Some(18_000) },
+            stated: StatedNote::default(),
             tested: None,
+        }
+    }
+
+    #[test]
+    fn each_candidate_stands_in_one_way() {
+        let key = |id: &str, enabled| KeyRow { id: id.into(), label: id.into(), enabled, managed: false };
+        let cooldown = Some(CooldownNote { until: None, reason: String::new() });
+        let full = Quota { used: 999, in_flight: 1, limit: Some(1_000) };
+        let page = ProvidersPage {
+            now: Timestamp(0),
+            from: PoolSource::Stored,
+            platforms: vec![PlatformRow {
+                id: "p".into(),
+                base_url: String::new(),
+                fixed: false,
+                managed: false,
+                keys: vec![key("on", true), key("off", false)],
+                models: Vec::new(),
+            }],
+            candidates: vec![
+                state("on"),
+                CandidateState { cooldown: cooldown.clone(), day: full, ..state("on") },
+                CandidateState { day: full, ..state("on") },
+                CandidateState { cooldown, ..state("off") },
+            ],
+            unserved: Unserved::default(),
+            done: None,
         };
+        assert_eq!(page.readiness(), Readiness { ready: 1, cooling: 1, full: 1, disabled: 1 });
+    }
+
+    #[test]
+    fn what_the_provider_states_counts_where_it_is_no_limit_of_ours() {
+        let stated = StatedNote { requests: Some(14_400), tokens: Some(18_000) };
+        let mut state = CandidateState { stated, ..state("k") };
         assert_eq!(state.stated_otherwise(), (None, Some(18_000)));
         state.stated = StatedNote { requests: Some(30), tokens: None };
         assert_eq!(state.stated_otherwise(), (Some(30), None));

@@ -82,6 +82,7 @@ impl Pool {
             .map(|(id, base_url, managed)| PlatformRow {
                 id,
                 base_url,
+                fixed: false,
                 managed: managed != 0,
                 keys: Vec::new(),
                 models: Vec::new(),
@@ -157,6 +158,7 @@ fn fixed(catalog: &Catalog) -> Vec<PlatformRow> {
             Target::Provider { base_url, .. } => base_url.to_string(),
             Target::Demo => String::new(),
         },
+        fixed: true,
         managed: false,
         keys: vec![KeyRow {
             id: candidate.id.key.to_string(),

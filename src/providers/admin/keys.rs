@@ -81,7 +81,10 @@ impl Pool {
         let before = stored.settings();
         let mut after = before.clone();
         after.insert("secret".into(), "changed".into());
-        finish(self, tx, actor, "platform-key.change", Some(before), Some(after)).await
+        let done = finish(self, tx, actor, "platform-key.change", Some(before), Some(after)).await?;
+        // Reading the pool anew sees to it where the key is in use; a disabled one must not come back benched.
+        self.quotas().clear_key(&stored.platform, id);
+        Ok(done)
     }
 
     /// Takes a key into use, or out of it.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Map, json};
 
 use super::plain;
 use crate::audit::{self, Actor, Change};
@@ -10,8 +10,9 @@ use crate::model::Error;
 use crate::model::fmt::{counted, thousands};
 use crate::model::providers::Tested;
 use crate::providers::catalog::Candidate;
+use crate::providers::cooldown::consequence;
 use crate::providers::link::SentBody;
-use crate::providers::quotas::{Estimate, Lease};
+use crate::providers::quotas::Estimate;
 use crate::providers::{CandidateId, ChatRequest, Failure, Limits, Pool, Sent, Target, outcome};
 use crate::store::to_u64;
 
@@ -19,6 +20,30 @@ use crate::store::to_u64;
 const WITHIN: Duration = Duration::from_secs(20);
 /// Enough for a word, and so little that nobody minds what it costs.
 const MAX_TOKENS: u64 = 16;
+/// What the bound on the answer is called: by nearly all, and by OpenAI for its models that reason.
+const MAX_TOKENS_NAMES: [&str; 2] = ["max_tokens", "max_completion_tokens"];
+
+enum Trial {
+    Answered { after_ms: u64, tokens: u64 },
+    Failed(Failure),
+}
+
+impl Trial {
+    /// Whether the model answered, and the end of a sentence that says so.
+    fn told(self) -> (bool, String) {
+        match self {
+            Trial::Answered { after_ms, tokens } => {
+                let used = counted(tokens, "token", "tokens");
+                (true, format!("answered after {} ms, with {used}", thousands(after_ms)))
+            }
+            Trial::Failed(Failure::Status { status: 400, message, .. }) => {
+                let words = message.unwrap_or_else(|| "it gives no reason".into());
+                (false, format!("refused the test's request (400): {}", words.trim_end_matches('.')))
+            }
+            Trial::Failed(failure) => (false, consequence(&failure).reason.sentence()),
+        }
+    }
+}
 
 impl Pool {
     /// Makes the call, whatever the candidate's cooldown says and whether or not its key is enabled. It counts in
@@ -29,23 +54,24 @@ impl Pool {
     /// outcome.
     pub async fn test_key(&self, actor: &Actor, id: &CandidateId) -> Result<Tested, Error> {
         let candidate = self.find(id).await?;
-        let body = json!({
-            "messages": [{ "role": "user", "content": "Reply with the word OK." }],
-            "max_tokens": MAX_TOKENS,
-        });
-        let members = body.as_object().cloned().unwrap_or_default();
-        let request = ChatRequest::new(members, false);
-        let estimate = Estimate::of(|typical| self.upstream().estimate(&request, typical));
-        let lease =
-            self.quotas().reserve_one(id, candidate.limits, candidate.cap, estimate).map_err(|obstacle| {
-                outcome::no_room(std::iter::once((&candidate, obstacle)), self.clock().now())
-            })?;
-        let begun = self.clock().now();
-        let sending = self.upstream().send(&candidate.target, &id.model, &request);
-        let sent = tokio::time::timeout(WITHIN, sending).await.unwrap_or(Err(Failure::Timeout));
-        let took_ms = self.clock().now().ms_since(begun);
-        let tested = self.tell(lease, sent, took_ms);
+        let (pool, actor) = (self.clone(), actor.clone());
+        // The provider counts the call also where nobody waits for the answer any more.
+        let trial = tokio::spawn(async move { pool.try_out(&actor, &candidate).await });
+        trial.await.unwrap_or(Err(Error::Internal))
+    }
 
+    async fn try_out(&self, actor: &Actor, candidate: &Candidate) -> Result<Tested, Error> {
+        let id = &candidate.id;
+        let [usual, other] = MAX_TOKENS_NAMES;
+        let (ok, outcome) = match self.try_with(candidate, usual).await? {
+            Trial::Failed(Failure::Status { status: 400, message: Some(words), .. })
+                if words.contains(other) =>
+            {
+                self.try_with(candidate, other).await?.told()
+            }
+            trial => trial.told(),
+        };
+        let tested = Tested { at: self.clock().now(), ok, outcome };
         let change = Change {
             actor,
             action: "platform-key.test",
@@ -63,32 +89,35 @@ impl Pool {
         Ok(tested)
     }
 
-    fn tell(&self, mut lease: Lease, sent: Result<Sent, Failure>, took_ms: u64) -> Tested {
-        let (ok, outcome) = match sent {
+    async fn try_with(&self, candidate: &Candidate, max_tokens: &str) -> Result<Trial, Error> {
+        let mut members = Map::new();
+        let question = json!([{ "role": "user", "content": "Reply with the word OK." }]);
+        members.insert("messages".into(), question);
+        members.insert(max_tokens.into(), MAX_TOKENS.into());
+        let request = ChatRequest::new(members, false);
+        let estimate = Estimate::of(|typical| self.upstream().estimate(&request, typical));
+        let held = self.quotas().reserve_one(&candidate.id, candidate.limits, candidate.cap, estimate);
+        let mut lease = held.map_err(|obstacle| {
+            outcome::no_room(std::iter::once((candidate, obstacle)), self.clock().now())
+        })?;
+        let begun = self.clock().now();
+        let sending = self.upstream().send(&candidate.target, &candidate.id.model, &request);
+        match tokio::time::timeout(WITHIN, sending).await.unwrap_or(Err(Failure::Timeout)) {
             Ok(Sent { stated, body, .. }) => {
                 let request = lease.answered(stated);
                 let step = match &body {
                     SentBody::Whole { step, .. } => *step,
                     SentBody::Stream { so_far, .. } => so_far(),
                 };
-                let tokens = lease.settle(&step);
-                self.quotas().write(vec![request, tokens]);
-                let used = counted(step.usage.total(), "token", "tokens");
-                (true, format!("answered after {} ms, with {used}", thousands(took_ms)))
+                self.quotas().write(vec![request, lease.settle(&step)]);
+                let after_ms = self.clock().now().ms_since(begun);
+                Ok(Trial::Answered { after_ms, tokens: step.usage.total() })
             }
             Err(failure) => {
-                let consequence = lease.failed(&failure);
-                let outcome = match failure {
-                    Failure::Status { status: 400, message, .. } => format!(
-                        "took the key, but not the test's request: {}",
-                        message.as_deref().unwrap_or("it gave no reason")
-                    ),
-                    _ => consequence.reason.sentence(),
-                };
-                (false, outcome)
+                lease.failed(&failure);
+                Ok(Trial::Failed(failure))
             }
-        };
-        Tested { at: self.clock().now(), ok, outcome }
+        }
     }
 
     /// The candidate, also where its key is disabled.

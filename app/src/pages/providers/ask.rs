@@ -28,11 +28,11 @@ impl Ask {
     pub(super) fn of(query: &ParamsMap, platforms: &[PlatformRow]) -> Option<Self> {
         let platform = || {
             let id = query.get_str("platform")?;
-            platforms.iter().find(|platform| platform.id == id)
+            platforms.iter().find(|platform| !platform.fixed && platform.id == id)
         };
         let key = || {
             let id = query.get_str("key")?;
-            platforms.iter().find_map(|platform| {
+            platforms.iter().filter(|platform| !platform.fixed).find_map(|platform| {
                 let key = platform.keys.iter().find(|key| key.id == id)?;
                 Some((platform.id.clone(), key.clone()))
             })

@@ -2,9 +2,7 @@
 
 use leptos::prelude::*;
 use tollkeeper::model::fmt::{span_ms, thousands};
-use tollkeeper::model::providers::{
-    CandidateState, CooldownNote, KeyRow, ModelRow, ProvidersPage, Quota, Tested,
-};
+use tollkeeper::model::providers::{CandidateState, CooldownNote, ModelRow, ProvidersPage, Quota, Tested};
 
 use super::Actions;
 use crate::components::{QuotaBar, Time};
@@ -19,8 +17,10 @@ const WINDOWS: [(&str, &str); 4] = [
 
 #[component]
 pub(super) fn Candidate(
-    key: KeyRow,
     platform: String,
+    key: String,
+    /// The key's.
+    label: String,
     model: ModelRow,
     state: Memo<Option<CandidateState>>,
     page: RwSignal<ProvidersPage>,
@@ -33,7 +33,7 @@ pub(super) fn Candidate(
             let quota = Memo::new(move |_| {
                 state.read().as_ref().map_or_else(Quota::default, |state| state.windows()[at])
             });
-            let name = format!("{name} of {} under key {}", model.id, key.label);
+            let name = format!("{name} of {} under key {label}", model.id);
             view! {
                 <td class="bar" data-label=column>
                     <QuotaBar name quota />
@@ -41,7 +41,7 @@ pub(super) fn Candidate(
             }
         })
         .collect_view();
-    let which = Which { platform, model: model.id.clone(), key: key.id, label: key.label };
+    let which = Which { platform, model: model.id.clone(), key, label };
     let noted = which.clone();
     let testing = {
         let which = which.clone();
@@ -66,7 +66,7 @@ pub(super) fn Candidate(
                 <ActionForm action=actions.test>
                     <WhichFields which />
                     <button class="button" type="submit" aria-label=label>
-                        {move || if testing() { "Testing …" } else { "Test this key" }}
+                        {move || if testing() { "Testing …" } else { "Test" }}
                     </button>
                 </ActionForm>
             </td>
@@ -157,9 +157,7 @@ fn stated(state: &CandidateState) -> Option<String> {
         .into_iter()
         .filter_map(|(limit, what)| limit.map(|limit| format!("{} {what}", thousands(limit))))
         .collect();
-    (!said.is_empty()).then(|| {
-        format!("The provider itself states a limit of {}, which is none of ours.", said.join(" and "))
-    })
+    (!said.is_empty()).then(|| format!("The provider states limits of its own: {}.", said.join(" and ")))
 }
 
 fn test_words(tested: Tested) -> impl IntoView {

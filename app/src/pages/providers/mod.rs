@@ -9,15 +9,17 @@ mod key;
 mod model_form;
 mod notes;
 mod platform;
+mod summary;
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 use server_fn::ServerFn;
-use tollkeeper::model::providers::{CandidateState, PlatformRow, ProvidersPage as Page};
+use tollkeeper::model::providers::{CandidateState, ProvidersPage as Page};
 
 use self::ask::{Ask, Asked};
 use self::notes::{Banner, DoneNotice, Source};
 use self::platform::Platform;
+use self::summary::Summary;
 use crate::backend::providers::{
     AddPlatform, AddProviderKey, AddProviderModel, ClearCooldown, EditProviderModel, EnableProviderKey,
     RemovePlatform, RemoveProviderKey, RemoveProviderModel, RotateProviderKey, TestProviderKey, providers,
@@ -102,8 +104,10 @@ fn Pool(page: Page, done: Memo<Option<i64>>) -> impl IntoView {
     let query = use_query_map();
     // The settings alone: while numbers tick, nothing is made anew under the reader's hands.
     let platforms = Memo::new(move |_| page.read().platforms.clone());
-    let ids =
-        Memo::new(move |_| platforms.read().iter().map(|platform| platform.id.clone()).collect::<Vec<_>>());
+    // What the environment or the demo gives may have a stored one's id.
+    let ids = Memo::new(move |_| {
+        platforms.read().iter().map(|platform| (platform.fixed, platform.id.clone())).collect::<Vec<_>>()
+    });
     let asked = Memo::new(move |_| Ask::of(&query.read(), &platforms.read()));
     let refused = move || {
         let clear = actions.clear.value().get().and_then(Result::err);
@@ -113,9 +117,14 @@ fn Pool(page: Page, done: Memo<Option<i64>>) -> impl IntoView {
     };
     view! {
         <PageHead title="Providers">
-            <p>
-                "Every key is kept under its own quotas: a call goes to a candidate that has room in all of them, and to the next one where that fails."
-            </p>
+            <div class="row apart providers-lead">
+                <p>
+                    "A model under a key is a candidate. A call goes to one that has room in all its windows, and on to the next where it fails."
+                </p>
+                <a class="button" href="?ask=add-platform">
+                    "Add platform"
+                </a>
+            </div>
             <p class="lost" role="status">
                 {move || lost.get().then_some("The connection is lost: figures may be old. Connecting again …")}
             </p>
@@ -130,19 +139,19 @@ fn Pool(page: Page, done: Memo<Option<i64>>) -> impl IntoView {
             {move || refused().map(|error| view! { <Alert>{sentence(&error.0)}</Alert> })}
             {move || asked.get().map(|ask| view! { <Asked ask actions /> })}
             <Source page />
+            <Summary page />
             <For
                 each=move || ids.get()
                 key=Clone::clone
-                children=move |id| {
-                    let row = Memo::new(move |_| platforms.read().iter().find(|row| row.id == id).cloned());
-                    view! { {move || row.get().map(|row| view! { <Platform row page actions /> })} }
+                children=move |(fixed, id)| {
+                    let named = id.clone();
+                    let row = Memo::new(move |_| {
+                        let platforms = platforms.read();
+                        platforms.iter().find(|row| row.fixed == fixed && row.id == named).cloned()
+                    });
+                    view! { <Platform id fixed row page actions /> }
                 }
             />
-            <p>
-                <a class="button" href="?ask=add-platform">
-                    "Add platform"
-                </a>
-            </p>
         </div>
     }
     .into_any()
@@ -172,13 +181,4 @@ fn state_of(page: RwSignal<Page>, platform: &str, key: &str, model: &str) -> Mem
             |state: &&CandidateState| state.key == key && state.model == model && state.platform == platform;
         page.candidates.iter().find(is).cloned()
     })
-}
-
-/// Whether the records are stored ones, which can be changed here.
-fn is_stored(page: RwSignal<Page>, row: &PlatformRow) -> bool {
-    use tollkeeper::model::providers::PoolSource;
-    let page = page.read_untracked();
-    let fixed = matches!(page.from, PoolSource::Environment | PoolSource::Demo);
-    // What the environment or the demo gives stands first.
-    !(fixed && page.platforms.first() == Some(row))
 }

@@ -191,3 +191,34 @@ async fn a_test_reaches_that_very_key_counts_and_tells_what_came() {
     let gone = CandidateId::new("alpha", "gone", "alpha-a1");
     assert!(matches!(site.pool.test_key(&actor(), &gone).await, Err(Error::NotFound(_))));
 }
+
+#[tokio::test]
+async fn a_test_bounds_its_answer_by_the_name_that_the_model_takes() {
+    let site = Site::new(&[Line("alpha", &["a1"], "m", "default", 1, NONE)]).await;
+    site.script("sk-a1", Script::Reasons);
+    let id = CandidateId::new("alpha", "m", "alpha-a1");
+    assert!(site.pool.test_key(&actor(), &id).await.unwrap().ok);
+    assert_eq!(site.row("m").rpm.used, 2, "the provider answered twice");
+    let unlike = Failure::Status {
+        status: 400,
+        retry_after_ms: None,
+        reset_ms: None,
+        message: Some("no.".into()),
+        code: None,
+        param: None,
+    };
+    site.script("sk-a1", Script::Fail(unlike));
+    let tested = site.pool.test_key(&actor(), &id).await.unwrap();
+    assert_eq!((tested.ok, tested.outcome.as_str()), (false, "refused the test's request (400): no"));
+}
+
+#[tokio::test]
+async fn a_key_that_is_rotated_while_disabled_does_not_come_back_benched() {
+    let site = Site::new(&[Line("alpha", &["a1"], "m", "default", 1, NONE)]).await;
+    site.script("sk-a1", status(401, None));
+    site.ask("default").await.err().unwrap();
+    site.pool.enable_key(&actor(), "alpha-a1", false).await.unwrap();
+    site.pool.rotate_key(&actor(), "alpha-a1", "sk-new").await.unwrap();
+    site.pool.enable_key(&actor(), "alpha-a1", true).await.unwrap();
+    assert_eq!(site.pool.page().await.unwrap().candidates[0].cooldown, None);
+}

@@ -91,23 +91,3 @@ async fn without_a_pool_the_environments_model_answers_and_else_the_demo() {
     site.restart().await;
     assert!(matches!(site.ask("default").await, Err(CallError::UnknownModel { .. })));
 }
-
-#[tokio::test]
-async fn a_wrong_secret_key_is_one_sentence_and_loses_nothing() {
-    let site = Site::new(&[Line("alpha", &["a1"], "m", "default", 1, NONE)]).await;
-    let wiring = |secret| Wiring {
-        store: site.store.clone(),
-        clock: site.clock.clone(),
-        secret,
-        config: PoolConfig::default(),
-        upstream: site.provider.clone(),
-        sink: site.rows.clone(),
-    };
-    let other = SecretKey::from_base64("AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI=").unwrap();
-    let error = Pool::open(wiring(other)).await.err().unwrap();
-    assert!(
-        error.contains("\"a1\"") && error.contains("TOLLKEEPER_SECRET_KEY") && !error.contains("sk-"),
-        "{error}"
-    );
-    assert!(Pool::open(wiring(secret())).await.is_ok());
-}
