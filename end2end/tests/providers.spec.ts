@@ -104,7 +104,9 @@ test("a platform is put together by its forms, its key never shown", async ({ pa
   expect(server.output()).not.toContain("sk-typed-here");
 });
 
-test("a bar follows a call within two seconds, and a limit is edited from before to after", async ({ page, context, hydrated, a11y, provider }) => {
+test("a bar follows a call within two seconds, and a limit is edited from before to after", async ({ page, context, hydrated, a11y, provider, consoleGuard }) => {
+  // The number that is none.
+  consoleGuard.allow(/422/);
   const id = await pool(context.request, "bars", provider.url);
   await page.goto(PAGE);
   await hydrated(page);
@@ -135,9 +137,8 @@ test("a bar follows a call within two seconds, and a limit is edited from before
   await context.request.delete("/api/admin/providers/platforms/bars");
 });
 
-test("a cooldown tells its reason and is cleared, and who could not be served is told", async ({ page, context, hydrated, a11y, provider, consoleGuard }) => {
-  consoleGuard.allow(/422/);
-  const id = await pool(context.request, "cold", provider.url);
+test("a cooldown tells its reason and is cleared, and who could not be served is told", async ({ page, context, hydrated, a11y, provider }) => {
+  const id = await pool(context.request, "cold", provider.url, { alias: "default" });
   provider.answer(401);
   await context.request.post("/api/admin/providers/test", { data: { platform: "cold", model: "m/1", key_id: id } });
   await page.goto(PAGE);
@@ -152,6 +153,9 @@ test("a cooldown tells its reason and is cleared, and who could not be served is
   provider.answer(429, { "retry-after": "90" });
   await context.request.post("/api/admin/providers/test", { data: { platform: "cold", model: "m/1", key_id: id } });
   await expect(platform).toContainText(/over a limit of the provider's own \(429\); left alone for (2 min|\d+ s) more/);
+  const refused = await context.request.post("/api/sources/generate", { data: { description: "Sales by day" } });
+  expect(refused.status()).toBe(503);
+  await expect(page.getByText(/of the last hour could not be served/)).toBeVisible();
   const audit = await (await context.request.get("/api/admin/audit?limit=10")).json();
   expect(audit.map((entry: { action: string }) => entry.action)).toContain("platform-cooldown.clear");
   await context.request.delete("/api/admin/providers/platforms/cold");

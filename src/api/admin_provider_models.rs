@@ -33,6 +33,7 @@ pub struct NewProviderModel {
 /// What is left out stays as it is; a limit of `null` is unlimited.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::option_option, reason = "left out, null and a number say three things")]
 pub struct ProviderModelChange {
     platform: String,
     model: String,
@@ -125,6 +126,7 @@ pub async fn remove(
 }
 
 /// Present, so `Some`, also where it is null.
+#[expect(clippy::option_option, reason = "as in the field that it reads")]
 fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<u64>>, D::Error> {
     Option::<u64>::deserialize(from).map(Some)
 }

@@ -52,7 +52,7 @@ pub(crate) fn QuotaBar(
         <div class=level>
             <p>
                 <span class="share">{move || counted(quota.get())}</span>
-                <small class="dim">{move || in_flight(quota.get())}</small>
+                <small class="dim">{move || held(quota.get())}</small>
             </p>
             {move || match limit.get() {
                 Some(limit) => bar(limit),
@@ -70,13 +70,25 @@ fn counted(quota: Quota) -> String {
     }
 }
 
-fn in_flight(quota: Quota) -> String {
-    if quota.in_flight == 0 { String::new() } else { format!("+ {} in flight", thousands(quota.in_flight)) }
+/// Short, so that a row keeps its height while calls come and go.
+fn held(quota: Quota) -> Option<impl IntoView> {
+    let number = thousands(quota.in_flight);
+    (quota.in_flight > 0).then(|| {
+        view! {
+            "+ "
+            {number}
+            <span class="visually-hidden">" in flight"</span>
+        }
+    })
 }
 
 fn told(quota: Quota) -> String {
-    let held = in_flight(quota);
-    if held.is_empty() { counted(quota) } else { format!("{}, {held}", counted(quota)) }
+    let counted = counted(quota);
+    if quota.in_flight == 0 {
+        counted
+    } else {
+        format!("{counted}, {} in flight", thousands(quota.in_flight))
+    }
 }
 
 /// The hatching that bars refer to: once a page.
@@ -100,7 +112,7 @@ mod tests {
     #[test]
     fn counts_are_told_with_their_limit_and_what_is_held() {
         let quota = Quota { used: 1_200, in_flight: 2, limit: Some(4_000) };
-        assert_eq!(told(quota), "1,200 of 4,000, + 2 in flight");
+        assert_eq!(told(quota), "1,200 of 4,000, 2 in flight");
         assert_eq!(told(Quota { in_flight: 0, limit: None, ..quota }), "1,200, unlimited");
     }
 }

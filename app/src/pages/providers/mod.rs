@@ -119,7 +119,7 @@ fn Pool(page: Page, done: Memo<Option<i64>>) -> impl IntoView {
         <PageHead title="Providers">
             <div class="row apart providers-lead">
                 <p>
-                    "A model under a key is a candidate. A call goes to one that has room in all its windows, and on to the next where it fails."
+                    "A model under a key is a candidate. A call goes to one that has room in all its windows, and on to the next where it fails. Hatched is what calls in flight hold."
                 </p>
                 <a class="button" href="?ask=add-platform">
                     "Add platform"
