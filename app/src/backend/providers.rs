@@ -1,5 +1,6 @@
 //! Settings → Providers: the pool shown and changed. What each change led to is in the trail, whose entry the
 //! next address names, so that the page can tell it with and without script.
+#![expect(clippy::too_many_arguments, reason = "a form's fields are its function's arguments")]
 
 use leptos::prelude::*;
 use leptos::server_fn;

@@ -57,7 +57,8 @@ impl Ask {
 }
 
 #[component]
-pub(super) fn Asked(ask: Ask, actions: Actions) -> impl IntoView {
+pub(super) fn Asked(ask: Ask, actions: StoredValue<Actions>) -> impl IntoView {
+    let actions = actions.get_value();
     match ask {
         Ask::AddPlatform => view! {
             <AskFirst title="Add a platform" back=HERE>

@@ -24,8 +24,9 @@ pub(super) fn Candidate(
     model: ModelRow,
     state: Memo<Option<CandidateState>>,
     page: RwSignal<ProvidersPage>,
-    actions: Actions,
+    actions: StoredValue<Actions>,
 ) -> impl IntoView {
+    let test = actions.read_value().test;
     let bars = WINDOWS
         .into_iter()
         .enumerate()
@@ -46,9 +47,7 @@ pub(super) fn Candidate(
     let testing = {
         let which = which.clone();
         move || {
-            actions
-                .test
-                .input()
+            test.input()
                 .read()
                 .as_ref()
                 .is_some_and(|input| input.model == which.model && input.key == which.key)
@@ -63,7 +62,7 @@ pub(super) fn Candidate(
             </th>
             {bars}
             <td class="number">
-                <ActionForm action=actions.test>
+                <ActionForm action=test>
                     <WhichFields which />
                     <button class="button" type="submit" aria-label=label>
                         {move || if testing() { "Testing …" } else { "Test" }}
@@ -99,7 +98,7 @@ fn Notes(
     which: Which,
     state: Memo<Option<CandidateState>>,
     page: RwSignal<ProvidersPage>,
-    actions: Actions,
+    actions: StoredValue<Actions>,
 ) -> impl IntoView {
     let cooldown = Memo::new(move |_| state.read().as_ref().and_then(|state| state.cooldown.clone()));
     let stated = Memo::new(move |_| state.read().as_ref().and_then(stated));
@@ -117,7 +116,7 @@ fn Notes(
                             <span>
                                 {move || cooldown.get().map(|cooldown| cooling_words(&which.read_value().platform, cooldown, page))}
                             </span>
-                            <ActionForm action=actions.clear>
+                            <ActionForm action=actions.read_value().clear>
                                 <WhichFields which=which.get_value() />
                                 <button
                                     class="button"

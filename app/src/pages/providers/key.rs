@@ -17,7 +17,7 @@ pub(super) fn Key(
     fixed: bool,
     models: Memo<Vec<ModelRow>>,
     page: RwSignal<ProvidersPage>,
-    actions: Actions,
+    actions: StoredValue<Actions>,
 ) -> impl IntoView {
     let title = format!("key-{id}");
     let of = StoredValue::new((platform, id.clone(), label.clone()));
@@ -81,9 +81,9 @@ pub(super) fn Key(
 
 /// In use or not; turned, it asks the server, whose answer moves it.
 #[component]
-fn Switch(id: String, label: String, enabled: Memo<bool>, actions: Actions) -> impl IntoView {
+fn Switch(id: String, label: String, enabled: Memo<bool>, actions: StoredValue<Actions>) -> impl IntoView {
     view! {
-        <ActionForm action=actions.enable_key>
+        <ActionForm action=actions.read_value().enable_key>
             <input type="hidden" name="id" value=id />
             <input type="hidden" name="enabled" value=move || (!enabled.get()).to_string() />
             <button

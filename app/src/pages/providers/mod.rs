@@ -100,7 +100,8 @@ fn Pool(page: Page, done: Memo<Option<i64>>) -> impl IntoView {
         let _ = page.try_update(|page| *page = Page { done: page.done.take(), ..told });
     });
     tell_what_was_done(page, done);
-    let actions = Actions::new();
+    let forms = Actions::new();
+    let actions = StoredValue::new(forms);
     let query = use_query_map();
     // The settings alone: while numbers tick, nothing is made anew under the reader's hands.
     let platforms = Memo::new(move |_| page.read().platforms.clone());
@@ -110,9 +111,9 @@ fn Pool(page: Page, done: Memo<Option<i64>>) -> impl IntoView {
     });
     let asked = Memo::new(move |_| Ask::of(&query.read(), &platforms.read()));
     let refused = move || {
-        let clear = actions.clear.value().get().and_then(Result::err);
-        let test = actions.test.value().get().and_then(Result::err);
-        let enable = actions.enable_key.value().get().and_then(Result::err);
+        let clear = forms.clear.value().get().and_then(Result::err);
+        let test = forms.test.value().get().and_then(Result::err);
+        let enable = forms.enable_key.value().get().and_then(Result::err);
         clear.or(test).or(enable)
     };
     view! {

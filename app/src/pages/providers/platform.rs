@@ -15,7 +15,7 @@ pub(super) fn Platform(
     fixed: bool,
     row: Memo<Option<PlatformRow>>,
     page: RwSignal<ProvidersPage>,
-    actions: Actions,
+    actions: StoredValue<Actions>,
 ) -> impl IntoView {
     let base_url = Memo::new(move |_| row.read().as_ref().map(|row| row.base_url.clone()));
     let managed = Memo::new(move |_| row.read().as_ref().is_some_and(|row| row.managed));
