@@ -60,7 +60,9 @@ pub async fn render(services: &Services) -> Result<String, Error> {
         kept.sample(&[("mode", each.as_str())], (each == mode.kept).into());
     }
     let redis = services.redis.as_ref().map(redis).into_iter().flatten();
-    Ok([tokens, requests, refusals, replicas, kept].into_iter().chain(redis).map(|metric| metric.0).collect())
+    let all =
+        [tokens, requests, refusals, replicas, kept].into_iter().chain(of_providers(services)).chain(redis);
+    Ok(all.map(|metric| metric.0).collect())
 }
 
 fn redis(redis: &Redis) -> [Metric; 3] {
@@ -80,6 +82,51 @@ fn redis(redis: &Redis) -> [Metric; 3] {
     );
     local.sample(&[], redis.local_decisions());
     [up, failures, local]
+}
+
+/// How the provider keys stand. Keys are named by their labels.
+fn of_providers(services: &Services) -> [Metric; 5] {
+    let mut unserved = Metric::counter(
+        "tollkeeper_provider_unserved_total",
+        "Model requests that no provider key could serve, since this process started.",
+    );
+    for (alias, reason, count) in services.pool.unserved_totals() {
+        unserved.sample(&[("alias", alias.as_str()), ("reason", reason.as_str())], count);
+    }
+    let mut used =
+        Metric::gauge("tollkeeper_provider_used", "What counts in a provider key's window or day.");
+    let mut limit =
+        Metric::gauge("tollkeeper_provider_limit", "The limit of that count; absent where it is unlimited.");
+    let mut in_flight = Metric::gauge("tollkeeper_provider_in_flight", "Calls begun and not ended.");
+    let mut cooling = Metric::gauge(
+        "tollkeeper_provider_cooling",
+        "1 while a model under a key is left alone after a failure.",
+    );
+    for row in services.pool.status() {
+        let labels = [
+            ("platform", row.platform.as_str()),
+            ("model", row.model.as_str()),
+            ("key", row.key_label.as_str()),
+        ];
+        let [platform, model, key] = labels;
+        let counts = [
+            ("rpm", row.rpm),
+            ("rpd", row.rpd),
+            ("tpm", row.tpm),
+            ("tpd", row.tpd),
+            ("provider_day", row.provider_day),
+        ];
+        for (kind, quota) in counts {
+            let labels = [platform, model, key, ("kind", kind)];
+            used.sample(&labels, quota.used);
+            if let Some(value) = quota.limit {
+                limit.sample(&labels, value);
+            }
+        }
+        in_flight.sample(&labels, row.in_flight);
+        cooling.sample(&labels, u64::from(row.cooldown_until.is_some()));
+    }
+    [unserved, used, limit, in_flight, cooling]
 }
 
 /// One metric in Prometheus' text format.

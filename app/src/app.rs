@@ -15,6 +15,7 @@ use crate::pages::keys::KeysPage;
 use crate::pages::login::LoginPage;
 use crate::pages::not_found::NotFoundPage;
 use crate::pages::playground::PlaygroundPage;
+use crate::pages::providers::ProvidersPage;
 use crate::pages::setup::SetupPage;
 use crate::pages::workspace::WorkspacePage;
 use crate::pages::workspaces::WorkspacesPage;
@@ -39,6 +40,7 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("/playground") view=|| view! { <PlaygroundPage /> }.into_any() />
                     <Route path=path!("/settings/workspaces") view=|| view! { <WorkspacesPage /> }.into_any() />
                     <Route path=path!("/settings/workspaces/:id") view=|| view! { <WorkspacePage /> }.into_any() />
+                    <Route path=path!("/settings/providers") view=|| view! { <ProvidersPage /> }.into_any() />
                     <Route path=path!("/settings/keys") view=|| view! { <KeysPage /> }.into_any() />
                     <Route path=path!("/settings/audit") view=|| view! { <AuditPage /> }.into_any() />
                 </ParentRoute>

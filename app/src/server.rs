@@ -216,9 +216,15 @@ mod tests {
     async fn no_page_has_an_inline_style() {
         let site = Site::new().await;
         let admin = site.session_of(ADMIN).await;
-        for path in
-            ["/login", "/nowhere", "/settings/workspaces", "/settings/audit", "/settings/keys", "/playground"]
-        {
+        for path in [
+            "/login",
+            "/nowhere",
+            "/settings/workspaces",
+            "/settings/providers",
+            "/settings/audit",
+            "/settings/keys",
+            "/playground",
+        ] {
             let html = text(site.get(path, &admin).await).await;
             assert!(!html.contains(" style=") && !html.contains("<style"), "{path}");
         }

@@ -23,6 +23,7 @@ use super::auth::{SessionOnly, SettingsCaller};
 use super::model_request::whose;
 use super::respond::ApiResult;
 use super::{Path, Query};
+use crate::model::providers::ProvidersPage;
 use crate::model::reports::{AuditPage, AuditQuery, WorkspaceDetail, WorkspacesPage, WorkspacesQuery};
 use crate::model::{Error, LimitState, Timestamp, WorkspaceId};
 use crate::services::Services;
@@ -82,6 +83,19 @@ pub async fn audit(
     }))
 }
 
+/// The providers' page, as `ProvidersPage`.
+pub async fn providers(
+    State(services): State<Services>,
+    SettingsCaller(caller): SettingsCaller,
+) -> ApiResult<Response> {
+    caller.require_admin()?;
+    let (reports, pool) = (services.reports.clone(), services.pool.clone());
+    Ok(stream(&services, move || {
+        let (reports, pool) = (reports.clone(), pool.clone());
+        async move { reports.providers_page(&pool, None).await }
+    }))
+}
+
 /// What is left of both limits for the caller in a workspace, as `LimitState`.
 pub async fn limits(
     State(services): State<Services>,
@@ -117,6 +131,18 @@ impl View for WorkspaceDetail {
 impl View for AuditPage {
     fn at_no_time(self) -> Self {
         self
+    }
+}
+
+impl View for ProvidersPage {
+    /// While a cooldown runs every second counts.
+    fn at_no_time(self) -> Self {
+        let cooling = self
+            .candidates
+            .iter()
+            .any(|state| state.cooldown.as_ref().is_some_and(|cooldown| cooldown.until.is_some()));
+        let now = if cooling { Timestamp(self.now.ms() / 1_000) } else { Timestamp(0) };
+        Self { now, ..self }
     }
 }
 

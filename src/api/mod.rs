@@ -9,6 +9,10 @@ pub mod respond;
 pub(crate) mod testing;
 
 mod admin_audit;
+mod admin_candidates;
+mod admin_platforms;
+mod admin_provider_keys;
+mod admin_provider_models;
 mod admin_providers;
 mod admin_usage;
 mod admin_workspaces;
@@ -76,6 +80,17 @@ pub fn router(services: &Services) -> Router {
         .routes(routes!(admin_workspaces::set_limits))
         .routes(routes!(admin_usage::handler))
         .routes(routes!(admin_providers::handler))
+        .routes(routes!(admin_platforms::add))
+        .routes(routes!(admin_platforms::remove))
+        .routes(routes!(admin_provider_keys::add))
+        .routes(routes!(admin_provider_keys::change, admin_provider_keys::remove))
+        .routes(routes!(
+            admin_provider_models::add,
+            admin_provider_models::change,
+            admin_provider_models::remove
+        ))
+        .routes(routes!(admin_candidates::clear_cooldown))
+        .routes(routes!(admin_candidates::test))
         .routes(routes!(admin_audit::handler))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
@@ -99,6 +114,7 @@ pub fn router(services: &Services) -> Router {
         )
         .route("/api/live/workspaces", get(live::workspaces))
         .route("/api/live/workspaces/{id}", get(live::workspace))
+        .route("/api/live/providers", get(live::providers))
         .route("/api/live/audit", get(live::audit))
         .route("/api/live/limits/{id}", get(live::limits))
         .route("/api", any(not_found))

@@ -59,6 +59,7 @@ impl Served {
 }
 
 impl Client {
+    /// Nobody yet.
     pub(crate) fn of(router: Router) -> Self {
         Client { router, cookie: None }
     }
@@ -85,7 +86,13 @@ impl Client {
         self.ask(Method::PUT, path, body, headers).await
     }
 
-    async fn ask(&self, method: Method, path: &str, body: &str, headers: &[(&str, &str)]) -> Answer {
+    pub(crate) async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        body: &str,
+        headers: &[(&str, &str)],
+    ) -> Answer {
         let mut request = Request::builder().method(method).uri(path);
         if !headers.iter().any(|(name, _)| *name == "content-type") && !body.is_empty() {
             request = request.header(header::CONTENT_TYPE, "application/json");

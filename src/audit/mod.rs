@@ -57,8 +57,8 @@ pub struct Change<'a> {
     pub after: Option<Value>,
 }
 
-/// Records a change in the transaction that makes it, and in the log.
-pub async fn append(tx: &mut Tx, at: Timestamp, change: Change<'_>) -> Result<(), sqlx::Error> {
+/// Records a change in the transaction that makes it, and in the log. Answers the entry's id.
+pub async fn append(tx: &mut Tx, at: Timestamp, change: Change<'_>) -> Result<i64, sqlx::Error> {
     let last: Option<(i64, String)> =
         sqlx::query_as("SELECT id, hash FROM audit_log ORDER BY id DESC LIMIT 1")
             .fetch_optional(&mut **tx)
@@ -97,7 +97,7 @@ pub async fn append(tx: &mut Tx, at: Timestamp, change: Change<'_>) -> Result<()
     .bind(hash)
     .execute(&mut **tx)
     .await?;
-    Ok(())
+    Ok(id)
 }
 
 struct Hashed<'a> {

@@ -14,6 +14,7 @@ pub mod ids;
 pub mod limit;
 pub mod limit_form;
 pub mod mode;
+pub mod providers;
 pub mod reports;
 pub mod time;
 

@@ -34,7 +34,7 @@ pub struct PoolConfig {
 
 impl PoolConfig {
     /// The provider-wide cap of a platform; none is unlimited.
-    fn cap(&self, platform: &str) -> Option<u64> {
+    pub(super) fn cap(&self, platform: &str) -> Option<u64> {
         let name = cap_name(platform);
         let default = || DEFAULT_CAPS.iter().find(|(known, _)| *known == name).map(|(_, cap)| *cap);
         self.caps.get(&name).copied().or_else(default).filter(|cap| *cap > 0)
@@ -68,9 +68,20 @@ pub struct ModelRow {
     pub owned_by: String,
 }
 
+/// Where the candidates come from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// The pool's tables.
+    #[default]
+    Stored,
+    Environment,
+    Demo,
+}
+
 /// All candidates at one moment.
 #[derive(Debug, Default)]
 pub(super) struct Catalog {
+    pub origin: Origin,
     /// The pool's version that this was read from.
     pub version: i64,
     pub candidates: Vec<Arc<Candidate>>,
@@ -121,7 +132,14 @@ impl Catalog {
         let mut tx = store.snapshot().await?;
         let version =
             sqlx::query_scalar("SELECT version FROM pool_version WHERE id = 1").fetch_one(&mut *tx).await?;
-        let platforms: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM platforms").fetch_one(&mut *tx).await?;
+        // A pool that is only being put together on the page doesn't yet take the place of what serves.
+        let usable: i64 = sqlx::query_scalar(
+            "SELECT COUNT(*) FROM platforms p
+             WHERE EXISTS (SELECT 1 FROM platform_models m WHERE m.platform_id = p.id)
+               AND EXISTS (SELECT 1 FROM platform_keys k WHERE k.platform_id = p.id)",
+        )
+        .fetch_one(&mut *tx)
+        .await?;
         let rows: Vec<PoolRow> = sqlx::query_as(
             "SELECT p.id AS platform_id, p.base_url, m.model_id, m.alias, m.rpm, m.rpd, m.tpm, m.tpd, m.priority,
                     k.id AS key_id, k.label, k.sealed
@@ -134,15 +152,17 @@ impl Catalog {
         .await?;
         tx.rollback().await?;
         let mut catalog = Catalog { version, ..Catalog::default() };
-        if platforms > 0 {
+        if usable > 0 || (config.single.is_none() && !config.demo) {
             catalog.add_pool(rows, secret, config)?;
         } else if let Some(single) = &config.single {
+            catalog.origin = Origin::Environment;
             let target = Target::Provider {
                 base_url: single.base_url.as_str().into(),
                 key: single.api_key.as_str().into(),
             };
             catalog.add_only(&single.platform, &single.model, ENVIRONMENT_KEY, target, config);
-        } else if config.demo {
+        } else {
+            catalog.origin = Origin::Demo;
             catalog.add_only(DEMO_PLATFORM, DEMO_MODEL, DEMO_KEY, Target::Demo, config);
         }
         Ok(catalog)

@@ -4,6 +4,7 @@
 //! to a model: it chooses among the candidates of `catalog` by what `quotas` counts, and speaks to
 //! them through [`link`]: to a provider by [`WireClient`], to the built-in model by [`DemoModel`].
 
+pub mod admin;
 mod assembly;
 pub mod book;
 pub mod call;
@@ -21,9 +22,11 @@ pub mod link;
 mod metered;
 mod operation;
 mod outcome;
+mod page;
 pub mod pool;
 mod quotas;
 mod reading;
+pub mod records;
 mod redis_leases;
 mod request;
 mod responses;
@@ -34,6 +37,7 @@ mod shared;
 mod sse;
 mod start;
 mod status;
+mod unserved;
 mod upstream;
 mod windows;
 mod wire;
@@ -54,5 +58,6 @@ pub use secret::{OpenError, SecretKey};
 pub use shared::{LeaseAsk, LeaseEvent, LeaseNumber, SharedLeases, Taken};
 pub use start::{secret_key, start};
 pub use status::{ProviderDetail, ProviderRow, QuotaRow};
+pub use unserved::UnservedReason;
 pub use upstream::{Tally, UpstreamAnswer, UpstreamBody};
 pub use wire::{Endpoint, Secret, Timeouts, WireClient};

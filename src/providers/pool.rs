@@ -1,11 +1,12 @@
 //! The one way to a model: choose a candidate that has room, call it, and move on to the next where
 //! it fails, within bounds. What the call used is entered when it ends, however it ends.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderValue;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
@@ -17,10 +18,15 @@ use super::metered::{Metered, Settling};
 use super::quotas::{Contender, Estimate, Quotas, UsageSink};
 use super::shared::SharedLeases;
 use super::status::{ProviderDetail, ProviderRow};
-use super::{Answer, CallError, ChatRequest, Failure, Reply, SecretKey, catalog, estimate, history, outcome};
+use super::unserved::{Unservable, UnservedReason};
+use super::{
+    Answer, CallError, CandidateId, ChatRequest, Failure, Reply, SecretKey, catalog, estimate, history,
+    outcome,
+};
 use crate::clock::SharedClock;
 use crate::ledger::StepUsage;
 use crate::limits::Admission;
+use crate::model::providers::Tested;
 use crate::model::{Error, Usage};
 use crate::replicas::ReplicaId;
 use crate::store::Store;
@@ -55,6 +61,9 @@ struct Inner {
     catalog: RwLock<Arc<Catalog>>,
     /// One reload at a time.
     reloading: tokio::sync::Mutex<()>,
+    unservable: Unservable,
+    /// What came of each candidate's last test.
+    tested: Mutex<HashMap<CandidateId, Tested>>,
 }
 
 /// What a pool is made of.
@@ -93,6 +102,8 @@ impl Pool {
             followed: tokio::sync::Mutex::new(heads),
             catalog: RwLock::default(),
             reloading: tokio::sync::Mutex::default(),
+            unservable: Unservable::default(),
+            tested: Mutex::default(),
         }));
         pool.load().await.map_err(|e| e.to_string())?;
         Ok(pool)
@@ -132,7 +143,7 @@ impl Pool {
         let candidates =
             catalog.resolve(asked).ok_or_else(|| CallError::UnknownModel { asked: asked.to_owned() })?;
         if candidates.is_empty() {
-            return Err(outcome::no_key(asked));
+            return Err(self.unserved(asked, UnservedReason::NoKey, 0, outcome::no_key(asked)));
         }
         let contenders: Vec<Contender<'_>> =
             candidates.iter().map(|c| Contender { id: &c.id, priority: c.priority }).collect();
@@ -183,21 +194,28 @@ impl Pool {
                 .iter()
                 .any(|(failed, why)| why.not_offered() && failed_too(candidates, *failed, *why, at))
         };
-        let error = if (0..candidates.len()).all(not_offered) {
-            outcome::not_offered(asked, request.operation())
-        } else if failures.iter().all(|(_, consequence)| consequence.is_want_of_room()) {
+        if (0..candidates.len()).all(not_offered) {
+            return Err(outcome::not_offered(asked, request.operation()));
+        }
+        let (reason, error) = if failures.iter().all(|(_, consequence)| consequence.is_want_of_room()) {
             let mut obstacles = pool.quotas.obstacles(&contenders, estimate);
             for at in full {
                 if obstacles[at] == Obstacle::Gone {
                     obstacles[at] = Obstacle::Elsewhere;
                 }
             }
-            outcome::no_room(candidates.iter().map(|c| &**c).zip(obstacles), pool.clock.now())
+            let error = outcome::no_room(candidates.iter().map(|c| &**c).zip(obstacles), pool.clock.now());
+            (UnservedReason::NoRoom, error)
         } else {
-            outcome::all_failed(failures.iter().map(|(at, consequence)| (&*candidates[*at], *consequence)))
+            let failed = failures.iter().map(|(at, consequence)| (&*candidates[*at], *consequence));
+            (UnservedReason::Failed, outcome::all_failed(failed))
         };
-        tracing::warn!(asked, attempts = failures.len(), error = ?error, "no model provider served the request");
-        Err(error)
+        Err(self.unserved(asked, reason, failures.len(), error))
+    }
+
+    /// Requests that no candidate could serve since the process started, by name and reason.
+    pub fn unserved_totals(&self) -> Vec<(String, UnservedReason, u64)> {
+        self.0.unservable.totals()
     }
 
     /// Whether a model can be asked for by this name.
@@ -224,19 +242,53 @@ impl Pool {
         catalog.candidates.iter().filter_map(detail).collect()
     }
 
-    /// Ends the cooldowns of a key, with all its models. False where there was none. The caller
-    /// enters it in the audit trail.
-    pub fn clear_cooldown(&self, platform: &str, key_id: &str) -> bool {
-        self.0.quotas.clear_key(platform, key_id)
-    }
-
     /// The counts themselves.
     pub fn quotas(&self) -> &Quotas {
         &self.0.quotas
     }
 
-    fn catalog(&self) -> Arc<Catalog> {
+    /// What came of a candidate's last test.
+    pub fn tested(&self, id: &CandidateId) -> Option<Tested> {
+        self.0.tested.lock().get(id).cloned()
+    }
+
+    pub(super) fn set_tested(&self, id: &CandidateId, tested: Tested) {
+        self.0.tested.lock().insert(id.clone(), tested);
+    }
+
+    pub(super) fn catalog(&self) -> Arc<Catalog> {
         self.0.catalog.read().clone()
+    }
+
+    pub(super) fn store(&self) -> &Store {
+        &self.0.store
+    }
+
+    pub(super) fn clock(&self) -> &SharedClock {
+        &self.0.clock
+    }
+
+    pub(super) fn secret(&self) -> &SecretKey {
+        &self.0.secret
+    }
+
+    pub(super) fn config(&self) -> &PoolConfig {
+        &self.0.config
+    }
+
+    pub(super) fn upstream(&self) -> &dyn Upstream {
+        &*self.0.upstream
+    }
+
+    pub(super) fn unservable(&self) -> &Unservable {
+        &self.0.unservable
+    }
+
+    /// Counts a request that came to nothing, and says so in the log.
+    fn unserved(&self, asked: &str, reason: UnservedReason, attempts: usize, error: CallError) -> CallError {
+        self.0.unservable.count(self.0.clock.now(), asked, reason, &error);
+        tracing::warn!(asked, reason = reason.as_str(), attempts, error = ?error, "no model provider served the request");
+        error
     }
 
     async fn load(&self) -> Result<(), LoadError> {
@@ -253,8 +305,11 @@ impl Pool {
             };
             if old.candidates.iter().any(changed) {
                 pool.quotas.clear_key(&candidate.id.platform, &candidate.id.key);
+                pool.tested.lock().retain(|id, _| id.key != candidate.id.key);
             }
         }
+        let kept = |id: &CandidateId| new.candidates.iter().any(|candidate| candidate.id == *id);
+        pool.tested.lock().retain(|id, _| kept(id));
         *pool.catalog.write() = Arc::new(new);
         Ok(())
     }

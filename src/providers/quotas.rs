@@ -174,6 +174,43 @@ impl Quotas {
         was
     }
 
+    /// Ends the cooldowns of a candidate and of its key. The one that was in force, where there was one.
+    pub(super) fn clear(&self, id: &CandidateId) -> Option<Cooldown> {
+        let now = self.clock.now();
+        let mut book = self.book.lock();
+        let entry = book.entry(id)?;
+        let was = entry.cooldown(now);
+        entry.slot.cooling.clear(now);
+        entry.key.cooling.clear(now);
+        was
+    }
+
+    /// Holds the place of a call to this very candidate, whatever its cooldown says and whether or not its key
+    /// is enabled. Where there is no room, why.
+    pub(super) fn reserve_one(
+        &self,
+        id: &CandidateId,
+        limits: Limits,
+        cap: Option<u64>,
+        estimate: Estimate,
+    ) -> Result<Lease, Obstacle> {
+        let now = self.clock.now();
+        let mut book = self.book.lock();
+        let mut entry = book.entry_or_new(id, now);
+        entry.slot.limits = limits;
+        entry.key.cap = cap;
+        let tokens = estimate.at(entry.slot.typical_output);
+        if entry.room(now, tokens).is_none() {
+            return Err(entry.obstacle(now, tokens));
+        }
+        Ok(self.lease(id, estimate, &mut entry))
+    }
+
+    /// Writes what calls count that has no settlement to go with.
+    pub(super) fn write(&self, rows: Vec<WindowRow>) {
+        self.sink.record(rows);
+    }
+
     /// Chooses among the contenders that `skip` leaves and holds its place: by priority, then by most
     /// headroom, then by order. `last_resort`: where all that have room are on cooldowns that no
     /// provider stated, the one whose cooldown ends first is chosen.

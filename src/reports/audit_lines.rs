@@ -36,6 +36,10 @@ fn field(name: &str) -> &str {
     match name {
         "rate_per_minute" => "Rate per user",
         "daily_token_budget" => "Daily token budget",
+        "rpm" => "Requests per minute",
+        "rpd" => "Requests per day",
+        "tpm" => "Tokens per minute",
+        "tpd" => "Tokens per day",
         name => name,
     }
 }
@@ -45,6 +49,7 @@ fn text(name: &str, value: Option<&Value>) -> String {
     match value {
         Some(Value::Null) if limit => "inherit".into(),
         Some(Value::Number(n)) if limit && n.as_u64() == Some(0) => "disabled".into(),
+        Some(Value::Null) if matches!(name, "rpm" | "rpd" | "tpm" | "tpd") => "unlimited".into(),
         Some(Value::Number(n)) => n.as_u64().map_or_else(|| n.to_string(), thousands),
         Some(Value::String(text)) => text.clone(),
         Some(Value::Array(items)) => {

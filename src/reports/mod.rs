@@ -6,6 +6,7 @@
 mod audit_lines;
 mod audit_page;
 mod figures;
+mod providers;
 mod workspace;
 mod workspaces;
 

@@ -13,6 +13,7 @@ pub(crate) mod keys;
 pub(crate) mod playground;
 #[cfg(feature = "ssr")]
 pub(crate) mod posted;
+pub(crate) mod providers;
 #[cfg(feature = "ssr")]
 pub(crate) mod request;
 pub(crate) mod workspace;

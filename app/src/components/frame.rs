@@ -58,6 +58,7 @@ fn Navigation(me: Me) -> impl IntoView {
                         </h2>
                         <ul aria-labelledby="settings">
                             {link(me.sees_workspaces(), "/settings/workspaces", "Workspaces")}
+                            {link(me.admin, "/settings/providers", "Providers")}
                             {link(me.calls_models(), "/settings/keys", "Keys")}
                             {link(me.admin, "/settings/audit", "Audit")}
                         </ul>

@@ -2,10 +2,12 @@
 //! server's HTML, and none carries a style attribute, which the content security policy would block.
 
 mod alert;
+mod ask;
 mod brand;
 mod button;
 mod changes;
 mod day_chart;
+mod fact;
 mod fault;
 mod field;
 mod figure;
@@ -17,6 +19,7 @@ mod lead;
 mod limit_chip;
 mod meter;
 mod pager;
+mod quota_bar;
 mod sparkline;
 mod spec;
 mod status;
@@ -24,10 +27,12 @@ pub(crate) mod theme;
 mod time;
 
 pub(crate) use alert::{Alert, FormAlert};
+pub(crate) use ask::AskFirst;
 pub(crate) use brand::Brand;
 pub(crate) use button::Button;
 pub(crate) use changes::Changes;
 pub(crate) use day_chart::DayChart;
+pub(crate) use fact::Fact;
 pub(crate) use fault::{Fault, sentence};
 pub(crate) use field::Field;
 pub(crate) use frame::Frame;
@@ -38,6 +43,7 @@ pub(crate) use lead::Lead;
 pub(crate) use limit_chip::LimitChip;
 pub(crate) use meter::Meter;
 pub(crate) use pager::Pager;
+pub(crate) use quota_bar::{Hatch, QuotaBar};
 pub(crate) use sparkline::Sparkline;
 pub(crate) use spec::SpecCards;
 pub(crate) use status::set_status;

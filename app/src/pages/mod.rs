@@ -6,6 +6,7 @@ pub(crate) mod keys;
 pub(crate) mod login;
 pub(crate) mod not_found;
 pub(crate) mod playground;
+pub(crate) mod providers;
 pub(crate) mod setup;
 pub(crate) mod workspace;
 pub(crate) mod workspaces;

@@ -12,6 +12,7 @@ mod durability;
 mod input;
 mod limits;
 mod operations;
+mod providers;
 mod roles;
 #[path = "../../../src/providers/scripted.rs"]
 #[expect(dead_code, reason = "its other users need the rest of it")]

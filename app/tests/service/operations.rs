@@ -42,14 +42,7 @@ async fn no_secret_prompt_or_output_is_in_a_log_or_the_database() {
     key.post("/v1/chat/completions", &json!({ "model": 5, "messages": PROMPT })).await;
     session.post("/api/login", &json!({ "email": "eve@example.com", "password": "wrong-but-secret" })).await;
 
-    let folder = site.database.parent().unwrap().to_owned();
-    let mut kept = Vec::new();
-    for entry in std::fs::read_dir(&folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.file_name().unwrap().to_string_lossy().starts_with("tollkeeper.db") {
-            kept.extend(std::fs::read(path).unwrap());
-        }
-    }
+    let kept = site.database_files();
     site.terminate();
     let (_, said) = site.ended().await;
     let (session, key) = (session.secret(), key.secret());

@@ -327,6 +327,18 @@ impl Site {
         }
     }
 
+    /// The bytes of the database and of what SQLite keeps beside it.
+    pub fn database_files(&self) -> Vec<u8> {
+        let mut kept = Vec::new();
+        for entry in std::fs::read_dir(self.folder.path()).unwrap() {
+            let path = entry.unwrap().path();
+            if path.file_name().unwrap().to_string_lossy().starts_with("tollkeeper.db") {
+                kept.extend(std::fs::read(path).unwrap());
+            }
+        }
+        kept
+    }
+
     /// Every row of every table that `leave_out` does not name, as JSON.
     pub async fn tables(&self, leave_out: &[&str]) -> BTreeMap<String, Vec<String>> {
         let names = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'";

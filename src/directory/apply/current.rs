@@ -72,6 +72,7 @@ pub(super) struct Platform {
 pub(super) struct Key {
     pub id: String,
     pub sealed: String,
+    pub enabled: bool,
     pub position: i64,
     pub managed: bool,
 }
@@ -176,13 +177,15 @@ impl Current {
             let (keys, models) = (BTreeMap::new(), BTreeMap::new());
             self.platforms.insert(id, Platform { base_url, position, managed: managed != 0, keys, models });
         }
-        let rows: Vec<(String, String, String, String, i64, i64)> =
-            sqlx::query_as("SELECT id, platform_id, label, sealed, position, managed FROM platform_keys")
-                .fetch_all(&mut *db)
-                .await?;
-        for (id, platform, label, sealed, position, managed) in rows {
+        let rows: Vec<(String, String, String, String, i64, i64, i64)> = sqlx::query_as(
+            "SELECT id, platform_id, label, sealed, enabled, position, managed FROM platform_keys",
+        )
+        .fetch_all(&mut *db)
+        .await?;
+        for (id, platform, label, sealed, enabled, position, managed) in rows {
             if let Some(platform) = self.platforms.get_mut(&platform) {
-                platform.keys.insert(label, Key { id, sealed, position, managed: managed != 0 });
+                let (enabled, managed) = (enabled != 0, managed != 0);
+                platform.keys.insert(label, Key { id, sealed, enabled, position, managed });
             }
         }
         let rows: Vec<ModelColumns> = sqlx::query_as(

@@ -144,7 +144,8 @@ impl Run<'_> {
             before: before.map(Value::Object),
             after: after.map(Value::Object),
         };
-        audit::append(&mut self.tx, self.now, change).await
+        audit::append(&mut self.tx, self.now, change).await?;
+        Ok(())
     }
 
     async fn finish(mut self) -> Result<Report, ApplyError> {

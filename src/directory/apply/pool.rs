@@ -3,12 +3,11 @@
 
 use std::collections::HashSet;
 
-use serde_json::json;
-
 use super::current::{self, Current};
-use super::report::{Settings, settings};
+use super::report::Settings;
 use super::{ApplyError, Run, Subject};
 use crate::directory::file::{File, Model, Platform, Secret};
+use crate::providers::records::{self, key_settings, new_key_id, platform_settings};
 
 type Done = Result<(), ApplyError>;
 
@@ -52,10 +51,6 @@ async fn put_platform(
     put(run, Subject::new("platform", &wanted.id, None), before, after).await
 }
 
-fn platform_settings(id: &str, base_url: &str, position: i64, managed: bool) -> Settings {
-    settings(json!({ "platform": id, "base_url": base_url, "position": position, "managed": managed }))
-}
-
 async fn put_key(
     run: &mut Run<'_>,
     platform: &str,
@@ -64,15 +59,16 @@ async fn put_key(
     position: i64,
     is: Option<&current::Key>,
 ) -> Done {
-    let id = is.map_or_else(new_id, |is| is.id.clone());
+    let id = is.map_or_else(new_key_id, |is| is.id.clone());
     let same_secret =
         is.is_some_and(|is| run.secret_key.open(&is.id, &is.sealed).as_deref() == Ok(secret.reveal()));
     let sealed = match is {
         Some(is) if same_secret => is.sealed.clone(),
         _ => run.secret_key.seal(&id, secret.reveal()),
     };
-    let before = is.map(|is| key_settings(platform, label, is.position, is.managed));
-    let mut after = key_settings(platform, label, position, true);
+    let before = is.map(|is| key_settings(platform, label, is.enabled, is.position, is.managed));
+    // The file has no switch: a key that was disabled stays so.
+    let mut after = key_settings(platform, label, is.is_none_or(|is| is.enabled), position, true);
     if is.is_some() && !same_secret {
         after.insert("secret".into(), "changed".into());
     }
@@ -93,17 +89,8 @@ async fn put_key(
     put(run, key_subject(platform, label), before, after).await
 }
 
-/// The id of a key that is new. It names the key wherever its usage is counted.
-fn new_id() -> String {
-    format!("k_{:032x}", rand::random::<u128>())
-}
-
 fn key_subject(platform: &str, label: &str) -> Subject<'static> {
     Subject { noun: "platform-key", what: format!("key {label} of platform {platform}"), workspace: None }
-}
-
-fn key_settings(platform: &str, label: &str, position: i64, managed: bool) -> Settings {
-    settings(json!({ "platform": platform, "key": label, "position": position, "managed": managed }))
 }
 
 async fn put_model(
@@ -153,11 +140,8 @@ fn model_subject(platform: &str, id: &str) -> Subject<'static> {
 }
 
 fn model_settings(platform: &str, id: &str, model: &current::Model) -> Settings {
-    let [rpm, rpd, tpm, tpd] = model.limits;
-    settings(json!({
-        "platform": platform, "model": id, "alias": model.alias, "rpm": rpm, "rpd": rpd, "tpm": tpm, "tpd": tpd,
-        "priority": model.priority, "position": model.position, "managed": model.managed,
-    }))
+    let current::Model { alias, limits, priority, position, managed } = model;
+    records::model_settings(platform, id, alias, *limits, *priority, *position, *managed)
 }
 
 /// Tells of a record that was written.
@@ -191,7 +175,7 @@ async fn drop_key(run: &mut Run<'_>, platform: &str, label: &str, is: &current::
     }
     run.pool_changed = true;
     sqlx::query("DELETE FROM platform_keys WHERE id = $1").bind(&is.id).execute(&mut *run.tx).await?;
-    run.removed(subject, key_settings(platform, label, is.position, true)).await?;
+    run.removed(subject, key_settings(platform, label, is.enabled, is.position, true)).await?;
     Ok(())
 }
 

@@ -4,8 +4,7 @@ use super::reader::{Faults, Fields};
 use super::{Env, Model, Platform, Read, Secret, Seen, id};
 use crate::model::ids::{MODEL_ID_MAX, NAME_MAX, is_id, is_model_id, is_name};
 use crate::model::limit::{BUDGET_MAX, RATE_MAX};
-
-const SECRET_MAX: usize = 4_096;
+use crate::providers::records::{self, SECRET_MAX, base_url};
 
 pub(super) fn platform(fields: &Fields<'_, '_>, env: Env<'_>, faults: &mut Faults<'_>) -> Read<Platform> {
     let id = id(fields, faults);
@@ -41,17 +40,6 @@ pub(super) fn platform(fields: &Fields<'_, '_>, env: Env<'_>, faults: &mut Fault
     }
     let (id, at) = id?;
     Some((Platform { id, base_url: base_url?.0, keys: keys?, models: models? }, at))
-}
-
-/// Without the slash at the end, so that paths can be put behind it.
-fn base_url(text: &str) -> Option<String> {
-    let url = reqwest::Url::parse(text).ok()?;
-    let plain = url.username().is_empty()
-        && url.password().is_none()
-        && url.query().is_none()
-        && url.fragment().is_none();
-    let fits = matches!(url.scheme(), "http" | "https") && url.has_host() && plain && text == text.trim();
-    fits.then(|| text.trim_end_matches('/').to_owned())
 }
 
 fn key(fields: &Fields<'_, '_>, env: Env<'_>, faults: &mut Faults<'_>) -> Read<(String, Secret)> {
@@ -107,12 +95,8 @@ fn secret(fields: &Fields<'_, '_>, env: Env<'_>, faults: &mut Faults<'_>) -> Opt
     }
 }
 
-/// What can be sent in a header.
 fn sendable(text: &str) -> Option<Secret> {
-    let text = text.trim();
-    let fits =
-        !text.is_empty() && text.len() <= SECRET_MAX && text.bytes().all(|byte| byte.is_ascii_graphic());
-    fits.then(|| Secret(text.to_owned()))
+    records::sendable(text).map(|text| Secret(text.to_owned()))
 }
 
 fn model(fields: &Fields<'_, '_>, faults: &mut Faults<'_>) -> Read<Model> {

@@ -133,7 +133,8 @@ pub(super) async fn record(
     after: Value,
 ) -> Result<(), sqlx::Error> {
     let change = Change { actor, action, workspace: Some(workspace), before, after: Some(after) };
-    audit::append(tx, now, change).await
+    audit::append(tx, now, change).await?;
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
 //! The pool against a scripted provider, a clock that stands until it is moved, and a real database.
 
+mod admin;
 mod candidates;
 mod failover;
 mod limits;
 mod replicas;
 mod settling;
 mod shared;
+mod trouble;
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -36,6 +38,8 @@ enum Script {
     /// One piece, and then a cut.
     Cut,
     Fail(Failure),
+    /// Takes no `max_tokens`, as models that reason do.
+    Reasons,
     Panic,
     /// Answers when a permit is there.
     Wait(Arc<Semaphore>),
@@ -61,7 +65,7 @@ fn step(input_tokens: u64, output_tokens: u64) -> StepUsage {
 
 #[async_trait]
 impl Upstream for Provider {
-    async fn send(&self, target: &Target, _: &str, _: &ChatRequest) -> Result<Sent, Failure> {
+    async fn send(&self, target: &Target, _: &str, request: &ChatRequest) -> Result<Sent, Failure> {
         let key = match target {
             Target::Provider { key, .. } => key.to_string(),
             Target::Demo => "demo".into(),
@@ -91,6 +95,15 @@ impl Upstream for Provider {
                 },
             ]),
             Script::Fail(failure) => Err(failure),
+            Script::Reasons if request.member("max_completion_tokens").is_some() => whole(step(20, 10)),
+            Script::Reasons => Err(Failure::Status {
+                status: 400,
+                retry_after_ms: None,
+                reset_ms: None,
+                message: Some("Unsupported 'max_tokens'. Use 'max_completion_tokens' instead.".into()),
+                code: None,
+                param: None,
+            }),
             Script::Panic => panic!("the provider's answer made the client panic"),
             Script::Wait(permits) => {
                 permits.acquire().await.unwrap().forget();

@@ -5,6 +5,7 @@ use tollkeeper::model::fmt::{counted, thousands};
 use tollkeeper::model::reports::{NEAR_PERCENT, Totals, WorkspaceFilter, WorkspacesPage, WorkspacesQuery};
 
 use super::query::address;
+use crate::components::Fact;
 
 #[component]
 pub(super) fn Summary(page: Signal<WorkspacesPage>) -> impl IntoView {
@@ -35,20 +36,6 @@ pub(super) fn Summary(page: Signal<WorkspacesPage>) -> impl IntoView {
                 more=Signal::derive(move || format!("of {}", counted(totals.read().workspaces, "workspace", "workspaces")))
             />
         </dl>
-    }
-    .into_any()
-}
-
-#[component]
-fn Fact(name: &'static str, value: Signal<String>, more: Signal<String>) -> impl IntoView {
-    view! {
-        <div>
-            <dt>{name}</dt>
-            <dd>
-                <span>{value}</span>
-                <small>{more}</small>
-            </dd>
-        </div>
     }
     .into_any()
 }

@@ -1,6 +1,7 @@
 //! What a failure leads to.
 
 use super::*;
+use crate::audit::Actor;
 use crate::model::Rejection;
 
 #[tokio::test]
@@ -114,7 +115,8 @@ async fn a_rejected_key_rests_with_all_its_models_until_it_is_changed_or_cleared
     assert_eq!(site.row("m").cooldown_until, None);
     site.script("sk-a1~new", status(401, None));
     site.ask("default").await.unwrap();
-    assert!(site.pool.clear_cooldown("alpha", "alpha-a1"));
+    let first = CandidateId::new("alpha", "m", "alpha-a1");
+    assert!(site.pool.clear_cooldown(&Actor::System, &first).await.unwrap().is_some());
     assert_eq!((site.row("m").cooldown_until, site.row("s").cooldown_until), (None, None));
-    assert!(!site.pool.clear_cooldown("alpha", "alpha-a1"));
+    assert_eq!(site.pool.clear_cooldown(&Actor::System, &first).await, Ok(None));
 }
