@@ -126,7 +126,8 @@ need_databases() {
 start_postgres() {
   [ -z "${TEST_POSTGRES_URL:-}" ] || return 0
   local programs
-  programs=$(dirname "$(have postgres && command -v postgres || ls /usr/lib/postgresql/*/bin/postgres | tail -n 1)")
+  # Its companions are where a link to it leads.
+  programs=$(dirname "$(realpath "$(have postgres && command -v postgres || ls /usr/lib/postgresql/*/bin/postgres | tail -n 1)")")
   postgres_folder=$(mktemp -d)
   # It refuses to run as root; Debian's package made a user for it.
   local run=()
