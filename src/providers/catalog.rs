@@ -85,6 +85,8 @@ pub(super) struct Catalog {
     /// The pool's version that this was read from.
     pub version: i64,
     pub candidates: Vec<Arc<Candidate>>,
+    /// How often the cooldown of a candidate was cleared, by whichever replica.
+    pub clears: HashMap<CandidateId, i64>,
     names: HashMap<String, Vec<Arc<Candidate>>>,
     models: Vec<ModelRow>,
 }
@@ -150,8 +152,16 @@ impl Catalog {
         )
         .fetch_all(&mut *tx)
         .await?;
+        let clears: Vec<(String, String, String, i64)> =
+            sqlx::query_as("SELECT platform_id, model_id, key_id, clears FROM cooldown_clears")
+                .fetch_all(&mut *tx)
+                .await?;
         tx.rollback().await?;
-        let mut catalog = Catalog { version, ..Catalog::default() };
+        let clears = clears
+            .into_iter()
+            .map(|(platform, model, key, clears)| (CandidateId::new(&platform, &model, &key), clears))
+            .collect();
+        let mut catalog = Catalog { version, clears, ..Catalog::default() };
         if usable > 0 || (config.single.is_none() && !config.demo) {
             catalog.add_pool(rows, secret, config)?;
         } else if let Some(single) = &config.single {

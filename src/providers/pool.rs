@@ -308,6 +308,11 @@ impl Pool {
                 pool.tested.lock().retain(|id, _| id.key != candidate.id.key);
             }
         }
+        for (id, clears) in &new.clears {
+            if *clears > old.clears.get(id).copied().unwrap_or(0) {
+                pool.quotas.clear(id);
+            }
+        }
         let kept = |id: &CandidateId| new.candidates.iter().any(|candidate| candidate.id == *id);
         pool.tested.lock().retain(|id, _| kept(id));
         *pool.catalog.write() = Arc::new(new);

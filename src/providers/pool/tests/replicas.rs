@@ -67,6 +67,49 @@ async fn what_one_replica_uses_the_others_count_within_a_second() {
 }
 
 #[tokio::test]
+async fn a_cooldown_is_cleared_on_every_replica() {
+    let site = Site::new(&[
+        Line("alpha", &["a1"], "m", "default", 1, NONE),
+        Line("alpha", &["a1"], "n", "other", 1, NONE),
+    ])
+    .await;
+    let [(a, _ledger_a), (b, _ledger_b)] = [replica(&site).await, replica(&site).await];
+    let (m, n) = (CandidateId::new("alpha", "m", "alpha-a1"), CandidateId::new("alpha", "n", "alpha-a1"));
+    let cools = |pool: &Pool, id| pool.quotas().status(id).unwrap().cooldown.is_some();
+    let missing = Failure::Status {
+        status: 404,
+        retry_after_ms: None,
+        reset_ms: None,
+        message: None,
+        code: None,
+        param: None,
+    };
+    site.script("sk-a1", Script::Fail(missing));
+    let admission = Admission::for_tests();
+    for asked in ["default", "other"] {
+        assert!(b.call(&admission, asked, request(20)).await.is_err());
+    }
+    assert!(cools(&b, &m) && cools(&b, &n) && !cools(&a, &m));
+    let actor = crate::audit::Actor::System;
+    assert_eq!(a.clear_cooldown(&actor, &m).await, Ok(None), "nobody else runs");
+    let mut tx = site.store.begin().await.unwrap();
+    sqlx::query(
+        "INSERT INTO replicas (id, started_at_ms, seen_at_ms, beat) VALUES ('a', 0, 0, 1), ('b', 0, 0, 1)",
+    )
+    .execute(&mut *tx)
+    .await
+    .unwrap();
+    tx.commit().await.unwrap();
+    for _ in 0..2 {
+        assert!(a.clear_cooldown(&actor, &m).await.unwrap().is_some());
+        b.refresh().await.unwrap();
+        assert!(!cools(&b, &m) && cools(&b, &n));
+        assert!(b.call(&admission, "default", request(20)).await.is_err());
+        assert!(cools(&b, &m));
+    }
+}
+
+#[tokio::test]
 async fn each_call_counts_once_across_restarts_and_outages() {
     let site = Site::new(&[
         Line("alpha", &["a1", "a2"], "m", "default", 1, NONE),
