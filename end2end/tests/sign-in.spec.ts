@@ -61,7 +61,7 @@ test("leads to no other site", async ({ page }) => {
 });
 
 for (const [who, start, links] of [
-  ["admin", "/settings/workspaces", ["Playground", "Workspaces", "Keys", "Audit"]],
+  ["admin", "/settings/workspaces", ["Playground", "Workspaces", "Providers", "Keys", "Audit"]],
   ["sourceAdmin", "/settings/workspaces", ["Playground", "Workspaces", "Keys"]],
   ["editor", "/playground", ["Playground", "Keys"]],
   ["viewer", "/", []],
