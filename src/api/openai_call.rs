@@ -20,7 +20,7 @@ use crate::identity::Caller;
 use crate::limits::{Admission, Pieces, Sink, Who};
 use crate::model::{Error, Route};
 use crate::providers::estimate::estimate_call;
-use crate::providers::{Answer, ChatRequest, Event, Operation, Piece, Pool, json};
+use crate::providers::{Answer, Event, ModelRequest, Operation, Piece, Pool, json};
 use crate::services::Services;
 
 /// The largest body, in bytes: images come in it.
@@ -66,7 +66,7 @@ pub(super) async fn answer(
 
 async fn run(services: &Services, who: Who, call: Call, body: Bytes) -> Result<Response, OpenAiError> {
     let Call { model, operation, stream, needs } = call;
-    let request = ChatRequest::read(body, operation, stream.is_some()).map_err(|_| {
+    let request = ModelRequest::read(body, operation, stream.is_some()).map_err(|_| {
         Error::Malformed("the request body can't be read; send a JSON object in UTF-8".into())
     })?;
     if request.member(needs).is_none() {
@@ -133,7 +133,7 @@ async fn pass_on(
     pool: &Pool,
     admission: &Admission,
     model: &str,
-    request: ChatRequest,
+    request: ModelRequest,
     style: Style,
     sink: &Sink<Bytes>,
     request_id: &OnceLock<HeaderValue>,

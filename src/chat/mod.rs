@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::limits::Admission;
 use crate::model::Error;
-use crate::providers::{CallError, ChatRequest, Pool, Reply};
+use crate::providers::{CallError, ModelRequest, Pool, Reply};
 
 /// The alias that the `/api` routes ask for.
 pub const DEFAULT_ALIAS: &str = "default";
@@ -20,7 +20,7 @@ const NOT_CONFIGURED_RETRY_S: u64 = 60;
 pub const TYPICAL_OUTPUT: u64 = 1_000;
 
 /// Calls the model of the `/api` routes. Where none is configured, that is not the caller's mistake.
-async fn call_default(pool: &Pool, admission: &Admission, request: ChatRequest) -> Result<Reply, Error> {
+async fn call_default(pool: &Pool, admission: &Admission, request: ModelRequest) -> Result<Reply, Error> {
     pool.call(admission, DEFAULT_ALIAS, request).await.map_err(|error| match error {
         CallError::UnknownModel { .. } => Error::NoRoom {
             message: "no model is configured for this; an operator has to name one with LLM_BASE_URL and LLM_MODEL, \
@@ -40,9 +40,9 @@ fn request(
     messages: &[Value],
     more: impl IntoIterator<Item = (&'static str, Value)>,
     stream: bool,
-) -> ChatRequest {
+) -> ModelRequest {
     let mut body = Map::new();
     body.insert("messages".into(), Value::Array(messages.to_vec()));
     body.extend(more.into_iter().map(|(name, value)| (name.to_owned(), value)));
-    ChatRequest::new(body, stream)
+    ModelRequest::new(body, stream)
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{call_default, message, request};
 use crate::limits::Admission;
 use crate::model::{Error, Usage};
-use crate::providers::{Answer, ChatRequest, Pool};
+use crate::providers::{Answer, ModelRequest, Pool};
 
 /// Says what is wrong, if anything is.
 type Check<T> = Box<dyn Fn(&T) -> Result<(), String> + Send + Sync>;
@@ -32,7 +32,7 @@ pub struct Got<T> {
 
 impl<T: DeserializeOwned> Wanted<T> {
     /// The first request, for its estimate.
-    pub fn request(&self) -> ChatRequest {
+    pub fn request(&self) -> ModelRequest {
         self.request_with(&self.messages)
     }
 
@@ -64,7 +64,7 @@ impl<T: DeserializeOwned> Wanted<T> {
         )))
     }
 
-    fn request_with(&self, messages: &[Value]) -> ChatRequest {
+    fn request_with(&self, messages: &[Value]) -> ModelRequest {
         let format = json!({
             "type": "json_schema",
             "json_schema": { "name": self.name, "schema": self.schema, "strict": true },

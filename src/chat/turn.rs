@@ -10,7 +10,7 @@ use crate::directory::{Dashboard, Directory, Source};
 use crate::limits::{Admission, Sink};
 use crate::model::Error;
 use crate::model::answers::{Done, Said, Speaker};
-use crate::providers::{Answer, ChatRequest, Event, Events, Pool, ToolCallPart};
+use crate::providers::{Answer, Event, Events, ModelRequest, Pool, ToolCallPart};
 
 /// Model calls a turn may take. The last is made without tools, so that it has to answer.
 const STEPS_MAX: u32 = 6;
@@ -46,7 +46,7 @@ struct Call {
 
 impl Turn {
     /// The first request, for its estimate.
-    pub fn first_request(&self) -> ChatRequest {
+    pub fn first_request(&self) -> ModelRequest {
         request(&self.opening(), [("tools", self.tools().described())], false)
     }
 

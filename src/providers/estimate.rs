@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::{ChatRequest, Operation};
+use super::{ModelRequest, Operation};
 
 /// What the frame of a message (role, separators) costs.
 const MESSAGE: u64 = 4;
@@ -52,7 +52,7 @@ pub fn text(text: &str) -> u64 {
 }
 
 /// Tokens that a request puts in: its messages or input, tools and answer schema.
-pub fn input(request: &ChatRequest) -> u64 {
+pub fn input(request: &ModelRequest) -> u64 {
     let schemas =
         |names: &[&str]| names.iter().filter_map(|name| request.member(name)).map(json).sum::<u64>();
     match request.operation() {
@@ -74,7 +74,7 @@ pub fn input(request: &ChatRequest) -> u64 {
 }
 
 /// What a call may come to: its input, and as much output as it allows or as is typical.
-pub fn estimate_call(request: &ChatRequest, typical_output: u64) -> u64 {
+pub fn estimate_call(request: &ModelRequest, typical_output: u64) -> u64 {
     let number = |name: &str| request.member(name).and_then(Value::as_u64);
     let output = match request.operation() {
         Operation::Chat => {
@@ -162,9 +162,9 @@ mod tests {
 
     use super::*;
 
-    fn request(body: Value) -> ChatRequest {
+    fn request(body: Value) -> ModelRequest {
         let Value::Object(body) = body else { panic!("an object") };
-        ChatRequest::new(body, false)
+        ModelRequest::new(body, false)
     }
 
     #[test]
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn embeddings_put_nothing_out_and_responses_what_they_allow() {
         let of = |operation, body: Value| {
-            let request = ChatRequest::read(body.to_string().into(), operation, false).unwrap();
+            let request = ModelRequest::read(body.to_string().into(), operation, false).unwrap();
             (input(&request), estimate_call(&request, 500))
         };
         for (embedded, tokens) in [

@@ -8,18 +8,18 @@ use bytes::Bytes;
 use http::HeaderValue;
 use serde_json::Value;
 
-use super::{ChatRequest, Events, Failure};
+use super::{Events, Failure, ModelRequest};
 use crate::ledger::StepUsage;
 
 /// Speaks to one provider, once: no choice among several, no second try.
 #[async_trait]
 pub trait Upstream: Send + Sync + 'static {
     /// Makes the call. A stream is answered when its first piece is there.
-    async fn send(&self, target: &Target, model: &str, request: &ChatRequest) -> Result<Sent, Failure>;
+    async fn send(&self, target: &Target, model: &str, request: &ModelRequest) -> Result<Sent, Failure>;
 
     /// Tokens that the call may come to: its input, and as much output as it allows or else `typical_output`
     /// (once, or once for each answer that it asks for).
-    fn estimate(&self, request: &ChatRequest, typical_output: u64) -> u64;
+    fn estimate(&self, request: &ModelRequest, typical_output: u64) -> u64;
 }
 
 /// Where a call goes.

@@ -53,7 +53,7 @@ pub use operation::Operation;
 pub use pool::{Pool, Wiring};
 pub use quotas::{Quotas, Standing, UsageSink};
 pub use redis_leases::RedisLeases;
-pub use request::ChatRequest;
+pub use request::ModelRequest;
 pub use secret::{OpenError, SecretKey};
 pub use shared::{LeaseAsk, LeaseEvent, LeaseNumber, SharedLeases, Taken};
 pub use start::{secret_key, start};

@@ -20,7 +20,7 @@ use super::shared::SharedLeases;
 use super::status::{ProviderDetail, ProviderRow};
 use super::unserved::{Unservable, UnservedReason};
 use super::{
-    Answer, CallError, CandidateId, ChatRequest, Failure, Reply, SecretKey, catalog, estimate, history,
+    Answer, CallError, CandidateId, Failure, ModelRequest, Reply, SecretKey, catalog, estimate, history,
     outcome,
 };
 use crate::clock::SharedClock;
@@ -136,7 +136,7 @@ impl Pool {
         &self,
         admission: &Admission,
         asked: &str,
-        request: ChatRequest,
+        request: ModelRequest,
     ) -> Result<Reply, CallError> {
         let pool = &*self.0;
         let catalog = self.catalog();
@@ -412,7 +412,7 @@ fn failed_too(candidates: &[Arc<Candidate>], failed: usize, why: Consequence, at
 struct Unheard<'c> {
     admission: &'c Admission,
     candidate: &'c Candidate,
-    request: &'c ChatRequest,
+    request: &'c ModelRequest,
 }
 
 impl Unheard<'_> {

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::{Operation, json};
 
 #[derive(Debug, Clone)]
-pub struct ChatRequest {
+pub struct ModelRequest {
     text: Bytes,
     /// What can be read of it, for those who have to understand it. Members that can't are left out.
     members: Map<String, Value>,
@@ -36,7 +36,7 @@ fn present<'de: 't, 't, D: Deserializer<'de>>(from: D) -> Result<Option<&'t RawV
     <&RawValue>::deserialize(from).map(Some)
 }
 
-impl ChatRequest {
+impl ModelRequest {
     /// A chat completion of Tollkeeper's own.
     pub fn new(mut members: Map<String, Value>, stream: bool) -> Self {
         if stream {
@@ -131,7 +131,7 @@ mod tests {
 
     fn sent(text: &str, stream: bool) -> String {
         let request =
-            ChatRequest::read(Bytes::copy_from_slice(text.as_bytes()), Operation::Chat, stream).unwrap();
+            ModelRequest::read(Bytes::copy_from_slice(text.as_bytes()), Operation::Chat, stream).unwrap();
         String::from_utf8(request.outgoing("vendor/m-1")).unwrap()
     }
 
@@ -171,21 +171,21 @@ mod tests {
     fn our_own_requests_get_a_model_and_a_stream() {
         let members = json!({"messages": [], "n": 1}).as_object().cloned().unwrap();
         let outgoing =
-            |request: ChatRequest| -> Value { serde_json::from_slice(&request.outgoing("m")).unwrap() };
+            |request: ModelRequest| -> Value { serde_json::from_slice(&request.outgoing("m")).unwrap() };
         assert_eq!(
-            outgoing(ChatRequest::new(members.clone(), false)),
+            outgoing(ModelRequest::new(members.clone(), false)),
             json!({"model": "m", "messages": [], "n": 1})
         );
         assert_eq!(
-            outgoing(ChatRequest::new(members, true)),
+            outgoing(ModelRequest::new(members, true)),
             json!({"model": "m", "stream_options": {"include_usage": true}, "messages": [], "n": 1, "stream": true})
         );
-        assert_eq!(outgoing(ChatRequest::new(Map::new(), false)), json!({"model": "m"}));
+        assert_eq!(outgoing(ModelRequest::new(Map::new(), false)), json!({"model": "m"}));
     }
 
     #[test]
     fn what_stands_there_twice_is_refused() {
-        let read = |text| ChatRequest::read(text, Operation::Chat, false);
+        let read = |text| ModelRequest::read(text, Operation::Chat, false);
         for text in [r#"{"model":"a","model":"b"}"#, r#"{"model":"a","mod\u0065l":"b"}"#, "[]", "\u{feff}{}"]
         {
             assert!(read(Bytes::copy_from_slice(text.as_bytes())).is_err(), "{text}");
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_passed_on_unread() {
         let deep = format!("{{\"model\":\"m\",\"deep\":{}1{},\"n\":3}}", "[".repeat(500), "]".repeat(500));
-        let request = ChatRequest::read(deep.clone().into(), Operation::Chat, false).unwrap();
+        let request = ModelRequest::read(deep.clone().into(), Operation::Chat, false).unwrap();
         assert_eq!((request.member("deep"), request.member("n")), (None, Some(&json!(3))));
         assert_eq!(request.outgoing("m"), deep.as_bytes());
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{
-    ChatRequest, DemoModel, Endpoint, Failure, Operation, Pace, Pool, PoolConfig, Secret, SecretKey, Sent,
+    DemoModel, Endpoint, Failure, ModelRequest, Operation, Pace, Pool, PoolConfig, Secret, SecretKey, Sent,
     SentBody, SharedLeases, StatedLimits, Target, Timeouts, Upstream, UpstreamAnswer, UpstreamBody,
     UsageSink, WireClient, Wiring, estimate,
 };
@@ -69,7 +69,7 @@ struct Both {
 
 #[async_trait]
 impl Upstream for Both {
-    async fn send(&self, target: &Target, model: &str, request: &ChatRequest) -> Result<Sent, Failure> {
+    async fn send(&self, target: &Target, model: &str, request: &ModelRequest) -> Result<Sent, Failure> {
         let answer = match target {
             Target::Demo if request.operation() != Operation::Chat => return Err(Failure::NotOffered),
             Target::Demo => self.demo.send(request).await,
@@ -82,7 +82,7 @@ impl Upstream for Both {
         Ok(answer.into())
     }
 
-    fn estimate(&self, request: &ChatRequest, typical_output: u64) -> u64 {
+    fn estimate(&self, request: &ModelRequest, typical_output: u64) -> u64 {
         estimate::estimate_call(request, typical_output)
     }
 }

@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout_at};
 use super::headers::LimitHeaders;
 use super::reading::{self, Body};
 use super::upstream::{Tally, UpstreamAnswer, UpstreamBody};
-use super::{ChatRequest, Failure, estimate, fault};
+use super::{Failure, ModelRequest, estimate, fault};
 use crate::clock::SharedClock;
 
 /// Where a provider is spoken to, and with which key.
@@ -103,7 +103,7 @@ impl WireClient {
         &self,
         endpoint: &Endpoint,
         model: &str,
-        request: &ChatRequest,
+        request: &ModelRequest,
     ) -> Result<UpstreamAnswer, Failure> {
         let Timeouts { first_byte, idle } = self.timeouts;
         let deadline = Instant::now() + first_byte;
@@ -162,7 +162,7 @@ impl WireClient {
         &self,
         endpoint: &Endpoint,
         model: &str,
-        request: &ChatRequest,
+        request: &ModelRequest,
     ) -> Result<reqwest::RequestBuilder, Failure> {
         let url = format!("{}{}", endpoint.base_url.trim_end_matches('/'), request.operation().path());
         let accept = if request.stream() { "text/event-stream" } else { "application/json" };

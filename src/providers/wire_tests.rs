@@ -33,10 +33,10 @@ fn whole_stream() -> String {
     data(&[ROLE, ONE, TWO, STOP, USAGE, "[DONE]"])
 }
 
-fn request(stream: bool) -> ChatRequest {
+fn request(stream: bool) -> ModelRequest {
     let body =
         json!({"model": "default", "messages": [{"role": "user", "content": "Hello there"}], "seed": 7});
-    ChatRequest::new(body.as_object().cloned().unwrap(), stream)
+    ModelRequest::new(body.as_object().cloned().unwrap(), stream)
 }
 
 fn client() -> WireClient {
@@ -112,7 +112,7 @@ fn status(failure: &Failure) -> u16 {
 async fn the_request_goes_out_as_it_came_with_ours_set() {
     let server = Scripted::start(stream(&[&whole_stream()])).await;
     let text = r#"{"model":"default","messages":[ ],"seed":7.0,"stream":true,"stream_options":{"extra":1}}"#;
-    let asked = ChatRequest::read(text.into(), Operation::Chat, true).unwrap();
+    let asked = ModelRequest::read(text.into(), Operation::Chat, true).unwrap();
     client().send(&endpoint(&server), "vendor/m", &asked).await.unwrap();
     let sent = &server.requests()[0];
     assert!(sent.head.starts_with("POST /v1/chat/completions HTTP/1.1"), "{}", sent.head);

@@ -15,7 +15,7 @@ use crate::providers::catalog::Candidate;
 use crate::providers::cooldown::consequence;
 use crate::providers::link::SentBody;
 use crate::providers::quotas::Estimate;
-use crate::providers::{CandidateId, ChatRequest, Failure, Limits, Pool, Sent, Target, outcome};
+use crate::providers::{CandidateId, Failure, Limits, ModelRequest, Pool, Sent, Target, outcome};
 use crate::store::to_u64;
 
 /// Who looks at a page waits no longer.
@@ -96,7 +96,7 @@ impl Pool {
         let question = json!([{ "role": "user", "content": "Reply with the word OK." }]);
         members.insert("messages".into(), question);
         members.insert(max_tokens.into(), MAX_TOKENS.into());
-        let request = ChatRequest::new(members, false);
+        let request = ModelRequest::new(members, false);
         let estimate = Estimate::of(|typical| self.upstream().estimate(&request, typical));
         let held = self.quotas().reserve_one(&candidate.id, candidate.limits, candidate.cap, estimate);
         let mut lease = held.map_err(|obstacle| {

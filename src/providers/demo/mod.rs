@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::completion::{self, ToolIndex};
 use super::headers::LimitHeaders;
 use super::upstream::{Report, Tally, UpstreamAnswer, UpstreamBody};
-use super::{ChatRequest, Event, Piece, estimate};
+use super::{Event, ModelRequest, Piece, estimate};
 use crate::clock::SharedClock;
 use crate::model::answers::DEMO_MODEL;
 use reply::Said;
@@ -51,7 +51,7 @@ impl DemoModel {
     }
 
     /// Never fails.
-    pub async fn send(&self, request: &ChatRequest) -> UpstreamAnswer {
+    pub async fn send(&self, request: &ModelRequest) -> UpstreamAnswer {
         let said = reply::to(request);
         let tally = Tally::new(estimate::input(request));
         rest(self.pace.before).await;
@@ -67,7 +67,7 @@ impl DemoModel {
     }
 
     /// The members that all objects of an answer share.
-    fn frame(&self, request: &ChatRequest) -> Value {
+    fn frame(&self, request: &ModelRequest) -> Value {
         let mut hasher = DefaultHasher::new();
         request.member("messages").map(Value::to_string).hash(&mut hasher);
         let created = self.clock.now().ms().div_euclid(1000);

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{chat, draft, spec, table};
-use crate::providers::ChatRequest;
+use crate::providers::ModelRequest;
 
 /// What is said: words, tool calls, or both.
 #[derive(Debug, Default, PartialEq)]
@@ -75,7 +75,7 @@ fn text_of(content: &Value) -> String {
     }
 }
 
-pub(super) fn to(request: &ChatRequest) -> Said {
+pub(super) fn to(request: &ModelRequest) -> Said {
     let list =
         |name: &str| request.member(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let asked = Asked { messages: list("messages"), tools: list("tools") };
@@ -165,7 +165,7 @@ fn topic(wish: &str) -> String {
 }
 
 /// Words within the request's `max_tokens`.
-fn shortened(text: String, request: &ChatRequest) -> Said {
+fn shortened(text: String, request: &ModelRequest) -> Said {
     let number = |name: &str| request.member(name).and_then(Value::as_u64);
     let tokens = number("max_completion_tokens").or_else(|| number("max_tokens")).unwrap_or(u64::MAX);
     let most = usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(4);

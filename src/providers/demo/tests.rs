@@ -10,8 +10,8 @@ fn model() -> DemoModel {
     DemoModel::new(ManualClock::new(Timestamp(1_789_898_400_000)), Pace::INSTANT)
 }
 
-fn request(body: &Value, stream: bool) -> ChatRequest {
-    ChatRequest::new(body.as_object().cloned().unwrap(), stream)
+fn request(body: &Value, stream: bool) -> ModelRequest {
+    ModelRequest::new(body.as_object().cloned().unwrap(), stream)
 }
 
 async fn whole(body: &Value) -> Value {

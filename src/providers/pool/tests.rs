@@ -65,7 +65,7 @@ fn step(input_tokens: u64, output_tokens: u64) -> StepUsage {
 
 #[async_trait]
 impl Upstream for Provider {
-    async fn send(&self, target: &Target, _: &str, request: &ChatRequest) -> Result<Sent, Failure> {
+    async fn send(&self, target: &Target, _: &str, request: &ModelRequest) -> Result<Sent, Failure> {
         let key = match target {
             Target::Provider { key, .. } => key.to_string(),
             Target::Demo => "demo".into(),
@@ -119,7 +119,7 @@ impl Upstream for Provider {
         Ok(Sent { stated: StatedLimits { requests: Some(99), tokens: None }, request_id: None, body })
     }
 
-    fn estimate(&self, request: &ChatRequest, typical_output: u64) -> u64 {
+    fn estimate(&self, request: &ModelRequest, typical_output: u64) -> u64 {
         request.member("max_tokens").and_then(serde_json::Value::as_u64).unwrap_or(typical_output)
     }
 }
@@ -273,10 +273,10 @@ async fn open(
     .await
 }
 
-fn request(max_tokens: u64) -> ChatRequest {
+fn request(max_tokens: u64) -> ModelRequest {
     let mut body = Map::new();
     body.insert("max_tokens".into(), max_tokens.into());
-    ChatRequest::new(body, false)
+    ModelRequest::new(body, false)
 }
 
 fn status(status: u16, retry_after_ms: Option<u64>) -> Script {
