@@ -139,7 +139,7 @@ struct Line(&'static str, &'static [&'static str], &'static str, &'static str, i
 const NONE: Limits = Limits { rpm: None, rpd: None, tpm: None, tpd: None };
 
 struct Site {
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
     store: Store,
     clock: Arc<ManualClock>,
     provider: Arc<Provider>,
@@ -223,7 +223,7 @@ impl Site {
         let rows = Arc::new(Rows::default());
         let pool = open(&store, &clock, &provider, &rows, &config).await.unwrap();
         let admission = Admission::for_tests();
-        Self { _folder: folder, store, clock, provider, rows, config, pool, admission }
+        Self { folder, store, clock, provider, rows, config, pool, admission }
     }
 
     /// What the ledger does at the end of a request, and then a new process.
